@@ -1,0 +1,214 @@
+//! The grammar of the command line.
+
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// A terminal in any sandbox, for agents and people
+#[derive(Debug, Parser)]
+#[command(
+    name = "hostel",
+    version,
+    about,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  hostel exec -- 'cargo test 2>&1 | tail'     run a command where `terminal.backend` says\n  \
+                  hostel plugins enable acmebox               let a plugin's backends be used\n  \
+                  hostel config set terminal.backend acmebox  choose one\n  \
+                  hostel doctor                               see what is wrong\n\n\
+                  Exit codes: 0 done, 1 failed, 2 wrong usage; those of `exec` are in `hostel exec --help`"
+)]
+pub(super) struct Arguments {
+    /// Say what happens on stderr (-vv: more)
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(super) verbose: u8,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run a command in the selected backend
+    Exec(Exec),
+    /// List, show, enable and disable plugins
+    Plugins {
+        #[command(subcommand)]
+        action: Plugins,
+    },
+    /// List the backends and whether each can be used
+    Backends {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what is selected, and from where
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Look for what is wrong; exit code 1 if anything is
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read and change the configuration
+    Config {
+        #[command(subcommand)]
+        action: Config,
+    },
+    /// Print a completion script
+    #[command(after_help = "Example:\n  hostel completions bash > ~/.local/share/bash-completion/completions/hostel")]
+    Completions {
+        /// The shell to complete in
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "One word after `--` is shell text; several are an argument list, and each reaches the program as it is.\n\n\
+    Examples:\n  hostel exec -- 'cd src && ls | wc -l'\n  hostel exec -- printf '%s\\n' 'a b' '$HOME'\n  \
+    hostel exec --task build --timeout 600 -- make\n  \
+    hostel exec --env RUST_LOG=debug --env HOME --cwd /srv -- ./run\n  \
+    git diff | hostel exec --stdin --json -- 'patch -p1'\n\n\
+    Exit codes: the command's own; 124 timed out, 125 Hostel failed, 126 refused, 128+N killed by signal N,\n\
+    130 interrupted, 2 wrong usage")]
+pub(super) struct Exec {
+    /// Use this backend instead of `terminal.backend`
+    #[arg(long, value_name = "NAME")]
+    pub(super) backend: Option<String>,
+    /// Name the session whose directory and variables are kept
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(super) task: String,
+    /// End the command after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(super) timeout: Option<Duration>,
+    /// Run in this directory, this time only
+    #[arg(long, value_name = "DIR")]
+    pub(super) cwd: Option<String>,
+    /// Set a variable, this time only; `--env K` takes its value from our own environment
+    #[arg(long, value_name = "K=V", action = ArgAction::Append)]
+    pub(super) env: Vec<String>,
+    /// Pass our standard input on; otherwise the command's is empty
+    #[arg(long)]
+    pub(super) stdin: bool,
+    /// Pass the bytes on unchanged even to a terminal
+    #[arg(long, conflicts_with = "json")]
+    pub(super) raw: bool,
+    /// Print one JSON object when the command has ended
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Keep at most so much output in the JSON object
+    #[arg(long, value_name = "BYTES", default_value_t = 1024 * 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_output: u32,
+    /// The command
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Plugins {
+    /// List every folder below `plugins/`, good and bad
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show all that is known of a plugin, without running any of it
+    Show {
+        /// The plugin
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a plugin, pin its library, and let it be used
+    #[command(after_help = "The library is pinned by its SHA-256: once it changes, it must be enabled again.")]
+    Enable {
+        /// The plugin
+        name: String,
+    },
+    /// Stop a plugin from being used
+    Disable {
+        /// The plugin
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Config {
+    /// Show every value in force
+    Show {
+        /// Say where each value comes from
+        #[arg(long)]
+        origin: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print one value; exit code 1 if it is not set
+    Get {
+        /// The key, such as `terminal.backend`
+        key: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Set a value in the file, and leave the rest of it as it is
+    #[command(after_help = "Examples:\n  hostel config set terminal.backend acmebox\n  hostel config set terminal.timeout 90\n  \
+                            hostel config set approvals.allow '[cargo test, make]'")]
+    Set {
+        /// The key
+        key: String,
+        /// The value; lists are written `[a, b]` or `a,b`
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        /// Accept a key that nobody declares, as text, and a backend that cannot be used yet
+        #[arg(long)]
+        force: bool,
+    },
+    /// Take a key out of the file
+    Unset {
+        /// The key
+        key: String,
+    },
+    /// Open the file in `$VISUAL` or `$EDITOR`, and check it afterwards
+    Edit,
+    /// Print the file's path
+    Path,
+    /// Look for unknown keys and values that do not fit; exit code 1 if one does not
+    Check {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected".to_owned())?;
+    if seconds > 0.0 {
+        return Duration::try_from_secs_f64(seconds).map_err(|_| "that is too long".to_owned());
+    }
+    Err("it must be more than 0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_timeout_is_a_positive_number() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        for bad in ["0", "-1", "nan", "inf", "x", "1e300", ""] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! `hostel config`.
+
+use std::process::Command;
+
+use hostel_plugin_api::ErrorKind;
+use serde_json::json;
+
+use super::args::Config as Action;
+use super::failure::{FAILED, Failure};
+use super::print::Out;
+use crate::config::schema::{self, Found, Type};
+use crate::config::{Config, ConfigFile, Key, value};
+use crate::home::{Home, make_private};
+use crate::world::{Options, World};
+
+/// Last parts of keys whose values are not shown without being asked for.
+const SECRET: [&str; 12] = [
+    "api_key", "apikey", "token", "access_token", "refresh_token", "secret", "client_secret", "password", "passwd",
+    "private_key", "bearer", "auth",
+];
+
+pub(super) fn run(action: Action, out: &mut Out) -> Result<u8, Failure> {
+    let home = Home::find()?;
+    match action {
+        Action::Show { origin, json } => show(&Config::load(&home, None)?, origin, json, out)?,
+        Action::Get { key, json } => get(&Config::load(&home, None)?, &Key::parse(&key)?, json, out)?,
+        Action::Set { key, value, force } => set(&home, &Key::parse(&key)?, &value, force, out)?,
+        Action::Unset { key } => {
+            let key = Key::parse(&key)?;
+            ConfigFile::unset(&home, &key)?;
+            out.line(&format!("unset {key}"))?;
+        }
+        Action::Edit => return edit(&home, out),
+        Action::Path => out.line(&home.config().display().to_string())?,
+        Action::Check { json } => return check(&home, json, out),
+    }
+    Ok(0)
+}
+
+fn is_secret(key: &str) -> bool {
+    key.rsplit('.').next().is_some_and(|last| SECRET.contains(&last.to_ascii_lowercase().as_str()))
+}
+
+fn show(config: &Config, origin: bool, json: bool, out: &mut Out) -> Result<(), Failure> {
+    let all = config.all();
+    let shown = |key: &str, value: &serde_yaml::Value| if is_secret(key) { "********".to_owned() } else { value::shown(value) };
+    if json {
+        let entry = |(key, setting): &(String, crate::config::Setting)| {
+            let value = if is_secret(key) { json!("********") } else { json!(setting.value) };
+            (key.clone(), if origin { json!({"value": value, "origin": setting.origin.to_string()}) } else { value })
+        };
+        let map: serde_json::Map<String, serde_json::Value> = all.iter().map(entry).collect();
+        return Ok(out.json(&map)?);
+    }
+    let rows = all.iter().map(|(key, setting)| {
+        let line = format!("{key} = {}", shown(key, &setting.value));
+        if origin { vec![line, format!("({})", setting.origin)] } else { vec![line] }
+    });
+    Ok(out.table(&rows.collect::<Vec<_>>())?)
+}
+
+fn get(config: &Config, key: &Key, json: bool, out: &mut Out) -> Result<(), Failure> {
+    let Some(setting) = config.get(key) else {
+        let failure = Failure::new(format!("`{key}` is not set"));
+        return Err(match schema::find(key) {
+            Found::Unknown(Some(near)) => failure.with_hint(format!("did you mean `{near}`?")),
+            _ => failure,
+        });
+    };
+    if json {
+        return Ok(out.json(&json!(setting.value))?);
+    }
+    Ok(out.line(&value::shown(&setting.value))?)
+}
+
+fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result<(), Failure> {
+    let world = World::open(Options { home: Some(home.clone()), backend: None })?;
+    let name = schema::alias(&key.to_string()).map_or_else(|| Ok(key.clone()), Key::parse)?;
+    let holds = match schema::find(&name) {
+        Found::Declared(holds) => holds,
+        Found::Open => declared_by_plugin(&world, &name),
+        // What stands in the file already is somebody's, known here or not.
+        Found::Unknown(_) if force || world.config.get(&name).is_some() => Type::Text,
+        Found::Unknown(near) => {
+            let failure = Failure::new(format!("`{key}` is not a key that anything reads"));
+            return Err(match near {
+                Some(near) => failure.with_hint(format!("did you mean `{near}`? `--force` sets it all the same, as text")),
+                None => failure.with_hint("`hostel config show` lists the keys; `--force` sets it all the same, as text"),
+            });
+        }
+    };
+    let value = value::read(text, &holds).map_err(|error| Failure::new(format!("`{key}`: {error}")))?;
+    if holds == Type::Backend {
+        check_backend(&world, text, force)?;
+    }
+    ConfigFile::set(home, key, &value)?;
+    let shown = if is_secret(&key.to_string()) { "********".to_owned() } else { value::shown(&value) };
+    out.line(&format!("{key} = {shown}"))?;
+    if holds == Type::Backend
+        && let Ok(setting) = Config::load(home, None)?.backend()
+        && setting.value.as_str() != Some(text)
+    {
+        eprintln!("warning: {} overrides it now", setting.origin);
+    }
+    Ok(())
+}
+
+/// Finds the type that a plugin has declared for a key below its own section.
+fn declared_by_plugin(world: &World, key: &Key) -> Type {
+    let [first, second, backend, rest @ ..] = key.parts() else { return Type::Text };
+    if (first.as_str(), second.as_str()) != ("terminal", "backends") || rest.is_empty() {
+        return Type::Text;
+    }
+    let records = world.catalog.candidates.iter().filter_map(|candidate| candidate.record.as_ref());
+    let mut providers = records.flat_map(|record| &record.providers).filter(|provider| provider.name == *backend);
+    let declared = providers.find_map(|provider| provider.config_schema.get(rest.join(".")).cloned()).unwrap_or_default();
+    match declared.get("type").and_then(serde_json::Value::as_str) {
+        Some("boolean") => Type::Boolean,
+        Some("number") => Type::Number { min: f64::MIN, whole: false },
+        Some("list") => Type::List,
+        Some("select") => {
+            let options = declared.get("options").and_then(serde_json::Value::as_array).into_iter().flatten();
+            Type::Choice(options.filter_map(|option| option.as_str().map(str::to_owned)).collect())
+        }
+        _ => Type::Text,
+    }
+}
+
+/// Refuses a backend that nobody provides, or whose plugin the user has not enabled.
+fn check_backend(world: &World, name: &str, force: bool) -> Result<(), Failure> {
+    let reason = match world.registry.get(name) {
+        Ok(entry) => entry.closed_because(),
+        Err(_) if force => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    match reason {
+        None => Ok(()),
+        Some(reason) if !force && reason.kind() == ErrorKind::NOT_CONFIGURED => Err(reason.clone().into()),
+        Some(reason) => {
+            eprintln!("warning: {}", reason.message());
+            Ok(())
+        }
+    }
+}
+
+fn edit(home: &Home, out: &mut Out) -> Result<u8, Failure> {
+    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let editor = editor.unwrap_or_else(|| "vi".into());
+    make_private(home.path()).map_err(|error| Failure::new(format!("failed to make `{}`: {error}", home.path().display())))?;
+    // An editor's setting may hold arguments, which only a shell can tell apart.
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(home.config());
+    let status = command.status().map_err(|error| Failure::new(format!("failed to start the editor: {error}")))?;
+    if !status.success() {
+        let failure = Failure::new(format!("the editor `{editor}` ended with {status}"));
+        return Err(failure.with_hint("set `EDITOR` to the one that you want"));
+    }
+    check(home, false, out)
+}
+
+fn check(home: &Home, json: bool, out: &mut Out) -> Result<u8, Failure> {
+    let findings = Config::load(home, None)?.check();
+    let bad = findings.iter().any(|finding| finding.is_error);
+    if json {
+        let rows: Vec<_> = findings.iter().map(|finding| json!({"ok": !finding.is_error, "message": finding.message})).collect();
+        out.json(&rows)?;
+    } else if findings.is_empty() {
+        out.line("the configuration is in order")?;
+    }
+    if !json {
+        for finding in &findings {
+            out.line(&format!("{}: {}", if finding.is_error { "error" } else { "warning" }, finding.message))?;
+        }
+    }
+    Ok(if bad { FAILED } else { 0 })
+}

@@ -1,0 +1,103 @@
+//! `hostel doctor`.
+
+use hostel_plugin_api::DoctorCheck;
+use serde::Serialize;
+
+use super::failure::{FAILED, Failure};
+use super::print::Out;
+use crate::home::Home;
+use crate::registry::{Entry, Origin, Provider, ask};
+use crate::world::{Options, World};
+
+#[derive(Serialize)]
+struct Row {
+    ok: bool,
+    label: String,
+    detail: String,
+    source: String,
+}
+
+fn row(ok: bool, label: impl Into<String>, detail: impl Into<String>, source: impl Into<String>) -> Row {
+    Row { ok, label: label.into(), detail: detail.into(), source: source.into() }
+}
+
+pub(super) fn run(json: bool, out: &mut Out) -> Result<u8, Failure> {
+    let rows = match World::open(Options::default()) {
+        Ok(world) => examine(&world),
+        Err(error) => vec![row(false, "configuration", Failure::from(error).message, "hostel")],
+    };
+    if json {
+        out.json(&rows)?;
+    } else {
+        let line = |row: &Row| vec![if row.ok { "ok" } else { "FAIL" }.to_owned(), row.label.clone(), row.detail.clone()];
+        out.table(&rows.iter().map(line).collect::<Vec<_>>())?;
+    }
+    Ok(if rows.iter().all(|row| row.ok) { 0 } else { FAILED })
+}
+
+fn examine(world: &World) -> Vec<Row> {
+    let mut rows = vec![home(&world.home)];
+    let findings = world.config.check();
+    if findings.is_empty() {
+        rows.push(row(true, "configuration", world.home.config().display().to_string(), "hostel"));
+    }
+    rows.extend(findings.into_iter().map(|finding| row(!finding.is_error, "configuration", finding.message, "hostel")));
+    rows.push(selected(world));
+    for candidate in &world.catalog.candidates {
+        let label = format!("plugin {}", candidate.name);
+        let source = format!("plugin:{}", candidate.name);
+        match &candidate.problem {
+            Some(problem) => {
+                rows.push(row(false, label, format!("{}: {}", candidate.path.display(), problem.reason()), source));
+            }
+            None => rows.push(row(true, label, candidate.status(), source)),
+        }
+    }
+    let missing = world.catalog.missing.iter();
+    rows.extend(missing.map(|name| row(false, format!("plugin {name}"), "it is enabled, but no folder has it", "hostel")));
+    rows.extend(world.refused.iter().map(|line| row(false, "registration", line.clone(), "hostel")));
+    for entry in world.registry.entries() {
+        rows.extend(provider(entry));
+    }
+    rows
+}
+
+fn home(home: &Home) -> Row {
+    let path = home.path();
+    let access = rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK);
+    match access {
+        Ok(()) => row(true, "home", path.display().to_string(), "hostel"),
+        Err(rustix::io::Errno::NOENT) => row(true, "home", format!("{} (made when first needed)", path.display()), "hostel"),
+        Err(error) => row(false, "home", format!("`{}` cannot be written to: {error}", path.display()), "hostel"),
+    }
+}
+
+fn selected(world: &World) -> Row {
+    match (world.config.backend(), world.selected()) {
+        (Ok(setting), Ok(entry)) => match entry.provider() {
+            Ok(_) => row(true, "selected backend", format!("{} (from {})", entry.name(), setting.origin), "hostel"),
+            Err(error) => row(false, "selected backend", format!("{} (from {})", error.message(), setting.origin), "hostel"),
+        },
+        (Err(error), _) => row(false, "selected backend", error.to_string(), "hostel"),
+        (_, Err(error)) => row(false, "selected backend", error.to_string(), "hostel"),
+    }
+}
+
+/// The rows that a backend has to say itself. One that cannot be used because nobody wants it says nothing.
+fn provider(entry: &Entry) -> Vec<Row> {
+    if entry.closed_because().is_some() {
+        return Vec::new();
+    }
+    let source = match entry.origin() {
+        Origin::Builtin => entry.name().to_owned(),
+        Origin::Plugin(_) => entry.origin().to_string(),
+    };
+    let label = format!("{} backend", entry.name());
+    let provider: Provider = match entry.provider() {
+        Ok(provider) => provider,
+        Err(error) => return vec![row(false, label, error.message(), source)],
+    };
+    let silent = vec![DoctorCheck { ok: false, label, detail: "it did not answer within 2 s".into() }];
+    let checks = ask(&provider, "doctor_checks", silent, |provider| provider.doctor_checks());
+    checks.into_iter().map(|check| row(check.ok, check.label, check.detail, source.clone())).collect()
+}

@@ -1,0 +1,112 @@
+//! What goes to stderr, and the exit code, when a command fails.
+
+use hostel_plugin_api::Error;
+
+use crate::config::{ConfigError, FileError, KeyError};
+use crate::home::HomeError;
+use crate::plugins::EnableError;
+use crate::world::OpenError;
+
+/// The exit code of a failed command that is not `exec`.
+pub(super) const FAILED: u8 = 1;
+
+/// A failure, ready to be shown.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) code: u8,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl Failure {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { code: FAILED, message: message.into(), hint: None }
+    }
+
+    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Shows the failure and returns the exit code. An empty message is the end of a broken pipe, which is no failure.
+    pub(super) fn print(&self) -> u8 {
+        if self.message.is_empty() {
+            return 0;
+        }
+        eprintln!("error: {}", self.message);
+        if let Some(hint) = &self.hint {
+            eprintln!("hint: {hint}");
+        }
+        self.code
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::new(""),
+            _ => Self::new(format!("failed to print: {error}")),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { code: FAILED, message: error.message().to_owned(), hint: error.hint().map(str::to_owned) }
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Self { code: FAILED, message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<KeyError> for Failure {
+    fn from(error: KeyError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::File(error) => error.into(),
+            ConfigError::Value { ref key, .. } => {
+                let hint = format!("set it with `hostel config set {key} VALUE`");
+                Self::new(error.to_string()).with_hint(hint)
+            }
+        }
+    }
+}
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Self {
+        Self::new(error.to_string()).with_hint("set `HOSTEL_HOME` to the folder that Hostel may use")
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Home(error) => error.into(),
+            OpenError::File(error) => error.into(),
+            OpenError::Config(error) => error.into(),
+            OpenError::Backends(error) => error.into(),
+            OpenError::Plugins(..) => Self::new(error.to_string()).with_hint("give yourself the right to read it"),
+        }
+    }
+}
+
+impl From<EnableError> for Failure {
+    fn from(error: EnableError) -> Self {
+        match error {
+            EnableError::Config(error) => error.into(),
+            EnableError::Load(ref load) => Self::new(error.to_string()).with_hint(load.hint.clone()),
+            EnableError::Unknown(_) | EnableError::Problem(..) => {
+                Self::new(error.to_string()).with_hint("`hostel plugins list` shows what is there")
+            }
+            EnableError::Record(..) | EnableError::Key(_) => Self::new(error.to_string()),
+        }
+    }
+}

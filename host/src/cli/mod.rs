@@ -1,0 +1,88 @@
+//! The command line: parse, call, print. No rule lives here.
+
+mod args;
+mod backends;
+mod config;
+mod doctor;
+mod exec;
+mod failure;
+mod plugins;
+mod print;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::home::Home;
+use crate::plugins::{Catalog, INSPECT_COMMAND, inspect_here};
+use crate::world::{Options, World};
+use args::{Arguments, Command};
+use failure::Failure;
+use print::Out;
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    harden();
+    let mut words = std::env::args_os();
+    if words.nth(1).is_some_and(|word| word == INSPECT_COMMAND) {
+        return inspect(&words.filter_map(|word| word.into_string().ok()).collect::<Vec<_>>());
+    }
+    let arguments = Arguments::parse();
+    start_logging(arguments.verbose);
+    let code = match run(arguments.command) {
+        Ok(code) => code,
+        Err(failure) => failure.print(),
+    };
+    ExitCode::from(code)
+}
+
+fn run(command: Command) -> Result<u8, Failure> {
+    let mut out = Out::stdout();
+    match command {
+        Command::Exec(arguments) => return Ok(exec::run(arguments)),
+        Command::Plugins { action } => plugins::run(action, &mut out)?,
+        Command::Backends { json } => backends::list(&World::open(Options::default())?, json, &mut out)?,
+        Command::Status { json } => backends::status(&World::open(Options::default())?, json, &mut out)?,
+        Command::Doctor { json } => return doctor::run(json, &mut out),
+        Command::Config { action } => return config::run(action, &mut out),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            let mut command = Arguments::command();
+            clap_complete::generate(shell, &mut command, "hostel", &mut script);
+            out.bytes(&script)?;
+        }
+    }
+    Ok(0)
+}
+
+/// Keeps the secrets in our own environment from being read by the commands that we run: without this, any process of the
+/// same user can look into `/proc/PID/environ`.
+fn harden() {
+    // Where it fails, the kernel has no such flag, and nothing is lost that was there.
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
+fn start_logging(verbose: u8) {
+    let level = match verbose {
+        0 => return,
+        1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    let colour = std::env::var_os("NO_COLOR").is_none() && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(colour).init();
+}
+
+/// The process that opens a plugin's library for the first time; see [`crate::plugins::enable`].
+fn inspect(words: &[String]) -> ExitCode {
+    let [name, sha256] = words else { return ExitCode::from(2) };
+    let Ok(home) = Home::find() else { return ExitCode::from(1) };
+    let Ok(catalog) = Catalog::scan(&home, &[], &[]) else { return ExitCode::from(1) };
+    let answer = inspect_here(&home, &catalog, name, sha256);
+    match Out::stdout().line(&answer) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(1),
+    }
+}

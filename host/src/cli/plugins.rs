@@ -1,0 +1,169 @@
+//! `hostel plugins`.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::args::Plugins;
+use super::failure::Failure;
+use super::print::{Out, visible};
+use crate::plugins::{self, Candidate};
+use crate::world::{Options, World};
+
+pub(super) fn run(action: Plugins, out: &mut Out) -> Result<(), Failure> {
+    let world = World::open(Options::default())?;
+    match action {
+        Plugins::List { json } => list(&world, json, out),
+        Plugins::Show { name, json } => show(&world, &name, json, out),
+        Plugins::Enable { name } => enable(&world, &name, out),
+        Plugins::Disable { name } => {
+            let changed = plugins::disable(&world.home, &world.catalog, &name)?;
+            Ok(out.line(&if changed { format!("disabled {name}") } else { format!("{name} was not enabled") })?)
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    version: Option<&'a str>,
+    description: Option<&'a str>,
+    kind: Vec<&'static str>,
+    provides: &'a [String],
+    status: &'static str,
+    error: Option<&'a str>,
+    warnings: &'a [String],
+    path: String,
+}
+
+impl<'a> Row<'a> {
+    fn of(candidate: &'a Candidate) -> Self {
+        let manifest = candidate.found.as_ref().map(|found| &found.manifest);
+        Self {
+            name: &candidate.name,
+            version: manifest.map(|manifest| manifest.version.as_str()),
+            description: manifest.map(|manifest| manifest.description.as_str()),
+            kind: manifest.map(|manifest| manifest.kinds.iter().map(|kind| kind.as_str()).collect()).unwrap_or_default(),
+            provides: manifest.map(|manifest| manifest.provides.as_slice()).unwrap_or_default(),
+            status: candidate.status(),
+            error: candidate.problem.as_ref().map(plugins::Problem::reason),
+            warnings: &candidate.warnings,
+            path: candidate.path.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+fn list(world: &World, json: bool, out: &mut Out) -> Result<(), Failure> {
+    let rows: Vec<Row> = world.catalog.candidates.iter().map(Row::of).collect();
+    if json {
+        return Ok(out.json(&rows)?);
+    }
+    if rows.is_empty() {
+        out.line(&format!("no plugins in {}", world.home.plugins().display()))?;
+    } else {
+        let mut table = vec![["NAME", "VERSION", "STATUS", "PROVIDES", "DESCRIPTION"].map(str::to_owned).to_vec()];
+        for row in &rows {
+            table.push(vec![
+                row.name.to_owned(),
+                row.version.unwrap_or("-").to_owned(),
+                row.status.to_owned(),
+                if row.provides.is_empty() { "-".to_owned() } else { row.provides.join(",") },
+                row.error.or(row.description).unwrap_or_default().to_owned(),
+            ]);
+        }
+        out.table(&table)?;
+    }
+    for row in &rows {
+        let problem = row.error.map(|error| format!("{}: {error}", row.path));
+        let warnings = row.warnings.iter().map(|warning| format!("{}: {warning}", row.path));
+        for line in problem.into_iter().chain(warnings) {
+            eprintln!("warning: {}", visible(&line));
+        }
+    }
+    for name in &world.catalog.missing {
+        eprintln!("warning: `plugins.enabled` names `{}`, but no folder has that plugin", visible(name));
+    }
+    Ok(())
+}
+
+fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Failure> {
+    let Some(candidate) = world.catalog.get(name) else {
+        return Err(plugins::EnableError::Unknown(name.to_owned()).into());
+    };
+    let row = Row::of(candidate);
+    let manifest = candidate.found.as_ref().map(|found| &found.manifest);
+    let checked = candidate.found.as_ref().map(|found| found.verify(candidate.record.as_ref().map(|record| &record.pin)));
+    let loadable = match &checked {
+        None => row.error.map(str::to_owned),
+        Some(Ok(_)) => None,
+        Some(Err(error)) => Some(error.to_string()),
+    };
+    let required: Vec<_> = manifest.map(|manifest| manifest.requires_env.as_slice()).unwrap_or_default().iter().collect();
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if json {
+        let mut value = serde_json::to_value(&row).unwrap_or_default();
+        let more = json!({
+            "author": manifest.and_then(|manifest| manifest.author.as_ref()),
+            "homepage": manifest.and_then(|manifest| manifest.homepage.as_ref()),
+            "license": manifest.and_then(|manifest| manifest.license.as_ref()),
+            "requires_env": required.iter().map(|required| json!({
+                "name": required.name, "description": required.description, "url": required.url,
+                "secret": required.secret, "set": is_set(&required.name),
+            })).collect::<Vec<_>>(),
+            "record": candidate.record,
+            "problem": loadable,
+        });
+        if let (Some(value), serde_json::Value::Object(more)) = (value.as_object_mut(), more) {
+            value.extend(more);
+        }
+        return Ok(out.json(&value)?);
+    }
+    let mut table: Vec<Vec<String>> = Vec::new();
+    let mut add = |label: &str, text: Option<&str>| {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            table.push(vec![format!("{label}:"), visible(text)]);
+        }
+    };
+    add("name", Some(row.name));
+    add("version", row.version);
+    add("description", row.description);
+    add("kind", Some(&row.kind.join(", ")));
+    add("provides", Some(&row.provides.join(", ")));
+    add("author", manifest.and_then(|manifest| manifest.author.as_deref()));
+    add("homepage", manifest.and_then(|manifest| manifest.homepage.as_deref()));
+    add("license", manifest.and_then(|manifest| manifest.license.as_deref()));
+    add("folder", Some(&row.path));
+    add("status", Some(row.status));
+    if let Some(record) = &candidate.record {
+        add("library", Some(&format!("{} ({} bytes)", record.pin.library, record.pin.size)));
+        add("sha256", Some(&record.pin.sha256));
+        add("built for", Some(&format!("plugin API {}", record.api_version)));
+        let stripped: Vec<&str> =
+            record.providers.iter().flat_map(|provider| provider.strip_env_keys.iter().map(String::as_str)).collect();
+        add("hides", Some(&stripped.join(", ")));
+    }
+    for required in required {
+        let state = if is_set(&required.name) { "set" } else { "not set" };
+        let about = required.description.as_deref().unwrap_or_default();
+        let url = required.url.as_deref().map(|url| format!(" ({url})")).unwrap_or_default();
+        add("wants", Some(&format!("{}: {state}{}{about}{url}", required.name, if about.is_empty() { "" } else { "; " })));
+    }
+    add("problem", loadable.as_deref());
+    for warning in row.warnings {
+        add("warning", Some(warning));
+    }
+    Ok(out.table(&table)?)
+}
+
+fn enable(world: &World, name: &str, out: &mut Out) -> Result<(), Failure> {
+    let candidate = plugins::enable(&world.home, &world.catalog, name)?;
+    out.line(&format!("enabled {name}"))?;
+    let Some(manifest) = candidate.found.as_ref().map(|found| &found.manifest) else { return Ok(()) };
+    for required in &manifest.requires_env {
+        if std::env::var_os(&required.name).is_none_or(|value| value.is_empty()) {
+            let about = required.description.as_deref().map(|about| format!(" ({})", visible(about))).unwrap_or_default();
+            eprintln!("note: it wants the variable `{}`{about}, which is not set", required.name);
+        }
+    }
+    eprintln!("note: select it with `hostel config set terminal.backend {}`", manifest.provides[0]);
+    Ok(())
+}

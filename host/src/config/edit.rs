@@ -1,0 +1,244 @@
+//! Edits the text of the configuration, so that only what was asked for changes.
+//!
+//! The file is the user's own: comments, order, quoting and blank lines stay. `yaml-edit` changes the text; around it stands
+//! a guard that reads the text before and after with the strict reader and compares the two, because an editor that is
+//! tolerant of errors will also edit what it has not understood.
+
+use std::str::FromStr;
+
+use serde_yaml::{Mapping, Value};
+use yaml_edit::path::{PathError, YamlPath};
+use yaml_edit::{Document, YamlFile};
+
+use super::key::Key;
+use super::schema::is_index;
+use super::value::written;
+
+/// Why an edit was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// What stands at the key is no section.
+    #[error("`{0}` holds a value, so that no key can stand below it")]
+    NotSection(String),
+    /// The key is a section.
+    #[error("`{0}` is a section; set one of the keys in it")]
+    Section(String),
+    /// There is no such item.
+    #[error("`{0}` is not an item of the list: it has {1}")]
+    NoItem(String, usize),
+    /// The key is not set.
+    #[error("`{0}` is not set in the file")]
+    NotSet(String),
+    /// The text is written in a way that cannot be edited safely.
+    #[error("this file cannot be edited safely here ({0})")]
+    Guard(String),
+}
+
+/// Returns `text` with `value` at `key`.
+///
+/// # Errors
+///
+/// Fails if that would destroy something else, or the text cannot be edited safely.
+pub(super) fn set(text: &str, before: &Value, key: &Key, value: &Value) -> Result<String, EditError> {
+    let mut wanted = before.clone();
+    set_in_tree(&mut wanted, key, value)?;
+    if wanted == *before {
+        return Ok(text.to_owned());
+    }
+    edit(text, &wanted, |document| document.try_set_path(&key.to_string(), written(value)))
+}
+
+/// Returns `text` without `key`, and without the sections that are empty once it is gone.
+///
+/// # Errors
+///
+/// Fails if the key is not set, or the text cannot be edited safely.
+pub(super) fn unset(text: &str, before: &Value, key: &Key) -> Result<String, EditError> {
+    let mut last = key.clone();
+    while let Some(parent) = last.parent() {
+        let alone = super::get(before, &parent).and_then(Value::as_mapping).is_some_and(|map| map.len() == 1);
+        if !alone {
+            break;
+        }
+        last = parent;
+    }
+    let mut wanted = before.clone();
+    super::get(before, key).ok_or_else(|| EditError::NotSet(key.to_string()))?;
+    remove_from_tree(&mut wanted, last.parts());
+    edit(text, &wanted, |document| document.try_remove_path(&last.to_string()).map(drop))
+}
+
+/// Edits `text` and checks that it then reads as `wanted`.
+fn edit(
+    text: &str,
+    wanted: &Value,
+    change: impl FnOnce(&Document) -> Result<(), PathError>,
+) -> Result<String, EditError> {
+    let guard = |reason: String| EditError::Guard(reason);
+    let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
+    let file = YamlFile::from_str(body).map_err(|error| guard(first_line(&error.to_string())))?;
+    // A file of nothing but comments has no document yet: a new one follows them.
+    let present = file.document().filter(|document| document.as_mapping().is_some());
+    let document = present.clone().unwrap_or_default();
+    change(&document).map_err(|error| guard(first_line(&error.to_string())))?;
+    let mut edited = match present {
+        Some(_) => file.to_string(),
+        None => {
+            let document = document.to_string();
+            let fresh = document.strip_prefix("---\n").unwrap_or(&document);
+            let gap = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
+            format!("{body}{gap}{fresh}")
+        }
+    };
+    if is_nothing(wanted) {
+        // What is left of a document whose last key has gone.
+        edited = edited.trim_end().strip_suffix("{}").map_or(edited.clone(), str::to_owned);
+    }
+    if !edited.is_empty() && !edited.ends_with('\n') && (body.is_empty() || body.ends_with('\n')) {
+        edited.push('\n');
+    }
+    let read: Value = serde_yaml::from_str(&edited).map_err(|error| guard(first_line(&error.to_string())))?;
+    if read != *wanted && !(is_nothing(&read) && is_nothing(wanted)) {
+        return Err(guard("the edited text would mean something else".into()));
+    }
+    Ok(format!("{mark}{edited}"))
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_mapping().is_some_and(Mapping::is_empty)
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Puts `value` at `key`, making sections on the way where there is nothing.
+fn set_in_tree(tree: &mut Value, key: &Key, value: &Value) -> Result<(), EditError> {
+    let mut at = tree;
+    let parts = key.parts();
+    for (depth, part) in parts.iter().enumerate() {
+        let above = || parts[..depth].join(".");
+        if at.is_null() {
+            *at = Value::Mapping(Mapping::new());
+        }
+        at = match at {
+            Value::Mapping(map) => map.entry(Value::String(part.clone())).or_insert(Value::Null),
+            Value::Sequence(items) if is_index(part) => {
+                let count = items.len();
+                let item = part.parse::<usize>().ok().and_then(|index| items.get_mut(index));
+                item.ok_or_else(|| EditError::NoItem(key.to_string(), count))?
+            }
+            _ => return Err(EditError::NotSection(above())),
+        };
+    }
+    if at.is_mapping() || (at.is_sequence() && !value.is_sequence()) {
+        return Err(EditError::Section(key.to_string()));
+    }
+    *at = value.clone();
+    Ok(())
+}
+
+fn remove_from_tree(tree: &mut Value, parts: &[String]) {
+    let Some((first, rest)) = parts.split_first() else { return };
+    match tree {
+        Value::Mapping(map) if rest.is_empty() => {
+            map.remove(first.as_str());
+        }
+        Value::Mapping(map) => {
+            if let Some(inner) = map.get_mut(first.as_str()) {
+                remove_from_tree(inner, rest);
+            }
+        }
+        Value::Sequence(items) => {
+            let Some(index) = first.parse::<usize>().ok().filter(|index| *index < items.len()) else { return };
+            if rest.is_empty() {
+                items.remove(index);
+            } else {
+                remove_from_tree(&mut items[index], rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::schema::Type;
+    use crate::config::value;
+
+    const FILE: &str = "# why: keep this first line\nterminal:\n  backend: local   # until the server is back\n  timeout: 60\n\n  env_note: \"größe 你好\"\n# fallback:\n#   model: x\nzeta: 1\nalpha: [a, b]   # order matters\n";
+
+    fn tree(text: &str) -> Value {
+        serde_yaml::from_str(text).unwrap()
+    }
+
+    fn set_text(text: &str, key: &str, to: &str) -> Result<String, EditError> {
+        set(text, &tree(text), &Key::parse(key).unwrap(), &Value::String(to.into()))
+    }
+
+    fn unset_key(text: &str, key: &str) -> Result<String, EditError> {
+        unset(text, &tree(text), &Key::parse(key).unwrap())
+    }
+
+    #[test]
+    fn only_the_value_changes() {
+        assert_eq!(set_text(FILE, "terminal.backend", "docker").unwrap(), FILE.replace("local", "docker"));
+        assert_eq!(set_text(FILE, "terminal.backend", "local").unwrap(), FILE);
+    }
+
+    #[test]
+    fn what_was_added_can_be_taken_away_without_a_trace() {
+        let added = set_text(FILE, "new.deep.key", "5").unwrap();
+        assert_eq!(tree(&added)["new"]["deep"]["key"], "5");
+        assert_eq!(unset_key(&added, "new").unwrap(), FILE);
+        assert_eq!(unset_key(&added, "new.deep.key").unwrap(), FILE);
+        let list = value::read("acmebox", &Type::List).unwrap();
+        let added = set(FILE, &tree(FILE), &Key::parse("plugins.enabled").unwrap(), &list).unwrap();
+        assert_eq!(unset_key(&added, "plugins.enabled").unwrap(), FILE);
+        let inside = set_text(FILE, "terminal.cwd", "/x").unwrap();
+        assert_eq!(unset_key(&inside, "terminal.cwd").unwrap(), FILE);
+    }
+
+    #[test]
+    fn other_shapes_of_files_keep_theirs() {
+        for (text, wanted) in [
+            ("", "terminal:\n  backend: docker\n"),
+            ("# only a comment\n", "# only a comment\nterminal:\n  backend: docker\n"),
+            ("terminal: {backend: local, timeout: 60}\n", "terminal: {backend: docker, timeout: 60}\n"),
+            ("terminal:\r\n  backend: local # c\r\n", "terminal:\r\n  backend: docker # c\r\n"),
+            ("\u{feff}terminal:\n  backend: local\n", "\u{feff}terminal:\n  backend: docker\n"),
+            ("---\nterminal:\n  backend: 'local'\n", "---\nterminal:\n  backend: docker\n"),
+            ("terminal:\n  backend: local", "terminal:\n  backend: docker"),
+        ] {
+            let before = tree(text.trim_start_matches('\u{feff}'));
+            let edited = set(text, &before, &Key::parse("terminal.backend").unwrap(), &Value::String("docker".into()));
+            assert_eq!(edited.unwrap(), wanted, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_destroyed_on_the_way() {
+        let text = "terminal: {backend: local, timeout: 60}\nhooks:\n  - {name: a, run: x}\n  - {name: b, run: y}\nmodel: tiny\n";
+        assert!(matches!(set_text(text, "terminal", "bash"), Err(EditError::Section(_))));
+        assert_eq!(set_text(text, "hooks.1.run", "z").unwrap(), text.replace("run: y", "run: z"));
+        assert!(matches!(set_text(text, "hooks.7.run", "z"), Err(EditError::NoItem(_, 2))));
+        assert!(matches!(set_text(text, "model.name", "big"), Err(EditError::NotSection(_))));
+        assert!(matches!(set_text(text, "hooks.x", "1"), Err(EditError::NotSection(_))));
+        assert!(matches!(set_text(text, "hooks", "1"), Err(EditError::Section(_))));
+        assert!(matches!(unset_key(text, "model.name"), Err(EditError::NotSet(_))));
+    }
+
+    #[test]
+    fn the_last_key_can_go() {
+        assert_eq!(unset_key("a: 1\n", "a").unwrap().trim(), "");
+        let rest = unset_key("# keep\na: 1\n", "a").unwrap();
+        assert_eq!(set_text(&rest, "b", "x").unwrap(), "# keep\nb: x\n");
+    }
+
+    #[test]
+    fn an_alias_is_not_written_through() {
+        let text = "base: &b\n  backend: local\nterminal: *b\n";
+        assert!(matches!(set_text(text, "terminal.backend", "docker"), Err(EditError::Guard(_))));
+    }
+}

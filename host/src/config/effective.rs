@@ -1,0 +1,337 @@
+//! What is in force: defaults, overridden by the file, overridden by the environment, overridden by the command line.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_yaml::Value;
+
+use super::file::{ConfigFile, FileError};
+use super::key::Key;
+use super::schema::{self, Found, Type};
+use super::value;
+use crate::home::Home;
+
+/// Overrides `terminal.backend`.
+pub const BACKEND_VARIABLE: &str = "HOSTEL_TERMINAL_BACKEND";
+
+/// The key of the selected backend.
+const BACKEND: &str = "terminal.backend";
+
+/// Why a value is not to be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A value is not of its key's type.
+    #[error("`{key}` ({origin}) is `{value}`, which does not fit: {reason}")]
+    Value {
+        /// The key.
+        key: String,
+        /// Where the value comes from.
+        origin: Origin,
+        /// What stands there.
+        value: String,
+        /// What is expected.
+        reason: String,
+    },
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// The configuration's file.
+    File(PathBuf),
+    /// A variable of the environment.
+    Environment(&'static str),
+    /// An option of the command line.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Environment(name) => write!(f, "environment: {name}"),
+            Self::Flag(name) => write!(f, "flag: {name}"),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The value.
+    pub value: Value,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Something about the file that its owner should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether it keeps something from working.
+    pub is_error: bool,
+    /// One line.
+    pub message: String,
+}
+
+/// The configuration in force.
+#[derive(Debug, Clone)]
+pub struct Config {
+    file: ConfigFile,
+    path: PathBuf,
+    environment: Option<String>,
+    flag: Option<String>,
+}
+
+impl Config {
+    /// Reads the configuration of `home`, with `backend` from the command line.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is there and cannot be used: nothing runs on silent defaults.
+    pub fn load(home: &Home, backend: Option<String>) -> Result<Self, FileError> {
+        let path = home.config();
+        let environment = std::env::var(BACKEND_VARIABLE).ok().filter(|name| !name.is_empty());
+        Ok(Self { file: ConfigFile::read(&path)?, path, environment, flag: backend })
+    }
+
+    /// Returns the value in force at `key`.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<Setting> {
+        let name = key.to_string();
+        if name == BACKEND {
+            if let Some(flag) = &self.flag {
+                return Some(Setting { value: Value::String(flag.clone()), origin: Origin::Flag("--backend") });
+            }
+            if let Some(name) = &self.environment {
+                let origin = Origin::Environment(BACKEND_VARIABLE);
+                return Some(Setting { value: Value::String(name.clone()), origin });
+            }
+        }
+        let aliases = schema::aliases_of(&name).filter_map(|old| Key::parse(old).ok());
+        let mut names = std::iter::once(key.clone()).chain(aliases);
+        let in_file = names.find_map(|key| super::get(&self.file.tree, &key)).filter(|value| !value.is_null());
+        match in_file {
+            Some(value) => Some(Setting { value: value.clone(), origin: Origin::File(self.path.clone()) }),
+            None => {
+                let value = serde_yaml::from_str(schema::default_of(&name)?).ok()?;
+                Some(Setting { value, origin: Origin::Default })
+            }
+        }
+    }
+
+    /// Returns every value in force, by key.
+    #[must_use]
+    pub fn all(&self) -> Vec<(String, Setting)> {
+        let mut keys: Vec<String> = leaves(&self.file.tree, &mut Vec::new());
+        keys.extend(schema::KEYS.iter().map(|declared| declared.key.to_owned()));
+        keys.sort();
+        keys.dedup();
+        let setting = |name: String| {
+            let setting = self.get(&Key::parse(&name).ok()?)?;
+            // A section shows by the keys in it.
+            (!setting.value.is_mapping()).then_some((name, setting))
+        };
+        keys.into_iter().filter_map(setting).collect()
+    }
+
+    /// Looks the file over: keys that nobody reads, values that do not fit, older names.
+    #[must_use]
+    pub fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for name in leaves(&self.file.tree, &mut Vec::new()) {
+            let Ok(key) = Key::parse(&name) else {
+                findings.push(Finding { is_error: false, message: format!("`{name}`: nothing reads a key of this form") });
+                continue;
+            };
+            if let Some(new) = schema::alias(&name) {
+                let message = format!("`{name}` is an older name of `{new}`; both are read");
+                findings.push(Finding { is_error: false, message });
+                continue;
+            }
+            let value = super::get(&self.file.tree, &key).cloned().unwrap_or_default();
+            match schema::find(&key) {
+                Found::Declared(holds) if !value.is_null() && !value::fits(&value, &holds) => {
+                    let reason = expected(&value, &holds);
+                    let message = format!("`{name}` is `{}`: {reason}", value::shown(&value));
+                    findings.push(Finding { is_error: true, message });
+                }
+                Found::Declared(_) | Found::Open => {}
+                Found::Unknown(near) => {
+                    let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                    findings.push(Finding { is_error: false, message: format!("`{name}` is unknown{near}") });
+                }
+            }
+        }
+        findings
+    }
+
+    /// Returns the selected backend.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what stands there is no text: a backend is never guessed.
+    pub fn backend(&self) -> Result<Setting, ConfigError> {
+        let setting = self.declared(BACKEND)?;
+        if setting.value.as_str().is_some_and(|name| !name.trim().is_empty()) {
+            return Ok(setting);
+        }
+        Err(ConfigError::Value {
+            key: BACKEND.into(),
+            value: value::shown(&setting.value),
+            origin: setting.origin,
+            reason: "it names no backend".into(),
+        })
+    }
+
+    /// Returns the seconds at `key`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what stands there is no such number.
+    pub fn seconds(&self, key: &str) -> Result<Duration, ConfigError> {
+        let setting = self.declared(key)?;
+        let seconds = setting.value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        seconds.ok_or_else(|| self.misfit(key, &setting, "it is no length of time"))
+    }
+
+    /// Returns the flag at `key`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what stands there is no flag.
+    pub fn flag(&self, key: &str) -> Result<bool, ConfigError> {
+        let setting = self.declared(key)?;
+        setting.value.as_bool().ok_or_else(|| self.misfit(key, &setting, "it is neither true nor false"))
+    }
+
+    /// Returns the text at `key`, if one is set.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what stands there is no text.
+    pub fn text(&self, key: &str) -> Result<Option<String>, ConfigError> {
+        let setting = self.declared(key)?;
+        Ok(setting.value.as_str().map(str::to_owned))
+    }
+
+    /// Returns the texts at `key`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what stands there is no list of texts.
+    pub fn list(&self, key: &str) -> Result<Vec<String>, ConfigError> {
+        let setting = self.declared(key)?;
+        match setting.value {
+            Value::Null => Ok(Vec::new()),
+            value => Ok(serde_yaml::from_value(value).unwrap_or_default()),
+        }
+    }
+
+    /// Returns a section as JSON; nothing stands for an empty one.
+    #[must_use]
+    pub fn section(&self, key: &str) -> serde_json::Value {
+        let value = Key::parse(key).ok().and_then(|key| self.get(&key)).map(|setting| setting.value);
+        let json = value.and_then(|value| serde_json::to_value(value).ok());
+        json.filter(serde_json::Value::is_object).unwrap_or_else(|| serde_json::json!({}))
+    }
+
+    /// Returns the value at a declared key, whose type it has; null where there is none.
+    fn declared(&self, name: &str) -> Result<Setting, ConfigError> {
+        let none = Setting { value: Value::Null, origin: Origin::Default };
+        let Ok(key) = Key::parse(name) else { return Ok(none) };
+        let Some(setting) = self.get(&key) else { return Ok(none) };
+        match schema::find(&key) {
+            Found::Declared(holds) if !value::fits(&setting.value, &holds) => {
+                Err(self.misfit(name, &setting, &expected(&setting.value, &holds)))
+            }
+            _ => Ok(setting),
+        }
+    }
+
+    #[allow(clippy::unused_self, reason = "reads as part of the configuration's own vocabulary")]
+    fn misfit(&self, key: &str, setting: &Setting, reason: &str) -> ConfigError {
+        ConfigError::Value {
+            key: key.into(),
+            origin: setting.origin.clone(),
+            value: value::shown(&setting.value),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Says what a value of type `holds` would be.
+fn expected(value: &Value, holds: &Type) -> String {
+    match value::read(&value::shown(value), holds) {
+        Err(error) => error.to_string(),
+        // It would fit as text of the command line; in the file its form is another.
+        Ok(_) if matches!(holds, Type::Text | Type::Backend) => "text is expected; put it in quotes".into(),
+        Ok(_) => "it is written as another type".into(),
+    }
+}
+
+/// Returns the keys of all values in a tree, lists of plain values counting as one.
+fn leaves(tree: &Value, above: &mut Vec<String>) -> Vec<String> {
+    let mut found = Vec::new();
+    let Value::Mapping(map) = tree else { return found };
+    for (name, value) in map {
+        above.push(value::shown(name));
+        if value.as_mapping().is_some_and(|map| !map.is_empty()) {
+            found.extend(leaves(value, above));
+        } else {
+            found.push(above.join("."));
+        }
+        above.pop();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str, flag: Option<&str>) -> Config {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().to_owned()).unwrap();
+        std::fs::write(home.config(), text).unwrap();
+        let mut config = Config::load(&home, flag.map(str::to_owned)).unwrap();
+        config.environment = None;
+        config
+    }
+
+    #[test]
+    fn the_nearer_source_wins_and_is_named() {
+        let mut config = config("terminal:\n  backend: docker\n", None);
+        assert!(matches!(config.backend().unwrap().origin, Origin::File(_)));
+        config.environment = Some("ssh".into());
+        assert_eq!(config.backend().unwrap().origin, Origin::Environment(BACKEND_VARIABLE));
+        config.flag = Some("local".into());
+        let setting = config.backend().unwrap();
+        assert_eq!((setting.value, setting.origin), (Value::String("local".into()), Origin::Flag("--backend")));
+        assert_eq!(config.seconds("terminal.timeout").unwrap(), Duration::from_secs(180));
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_an_error_and_never_a_default() {
+        let config = config("terminal:\n  backend: [a]\n  timeout: soon\nplugins:\n  enabled: acmebox\n", None);
+        assert!(config.backend().is_err());
+        assert!(config.seconds("terminal.timeout").is_err());
+        assert!(config.list("plugins.enabled").is_err());
+        assert_eq!(config.check().iter().filter(|finding| finding.is_error).count(), 3);
+        assert!(super::tests::config("terminal: {backend: \"\"}\n", None).backend().is_err());
+    }
+
+    #[test]
+    fn older_names_are_read_and_reported() {
+        let config = config("terminal:\n  docker_image: deb\nterminall: {x: 1}\n", None);
+        assert_eq!(config.text("terminal.docker.image").unwrap().as_deref(), Some("deb"));
+        let messages: Vec<String> = config.check().into_iter().map(|finding| finding.message).collect();
+        assert_eq!(messages.len(), 2, "{messages:?}");
+    }
+}

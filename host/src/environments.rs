@@ -1,0 +1,120 @@
+//! Environments: one for each backend and task id, made when first needed.
+//!
+//! Making one can take seconds and cost money, so it happens once however many calls arrive together, and a slow one does
+//! not hold up those for other tasks.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use hostel_plugin_api::{CreateEnvironment, Environment, Error, ErrorKind};
+
+use crate::registry::{Entry, Flags};
+use crate::world::World;
+use crate::{home, policy};
+
+/// How long an environment may take to let go.
+const CLEANUP_LIMIT: Duration = Duration::from_secs(15);
+
+type Key = (String, String);
+type Slot = Arc<Mutex<Option<Arc<dyn Environment>>>>;
+
+/// The environments that are live in this process.
+#[derive(Default)]
+pub struct Environments {
+    live: Mutex<HashMap<Key, Slot>>,
+}
+
+impl Environments {
+    /// Returns the environment of `task` on `entry`, making it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the backend cannot be used. It never falls back to another one.
+    pub fn get(&self, world: &World, entry: &Entry, task: &str) -> Result<Arc<dyn Environment>, Error> {
+        let key = (entry.name().to_owned(), task.to_owned());
+        let slot = Arc::clone(lock(&self.live).entry(key).or_default());
+        let mut slot = lock(&slot);
+        if let Some(environment) = slot.as_ref() {
+            return Ok(Arc::clone(environment));
+        }
+        let environment: Arc<dyn Environment> = Arc::from(create(world, entry, task)?);
+        *slot = Some(Arc::clone(&environment));
+        Ok(environment)
+    }
+
+    /// Forgets the environment of `task` on `backend`, after a panic has left it in an unknown state.
+    pub fn discard(&self, backend: &str, task: &str) {
+        let slot = lock(&self.live).remove(&(backend.to_owned(), task.to_owned()));
+        if let Some(environment) = slot.and_then(|slot| lock(&slot).take()) {
+            let _ = cleanup(environment);
+        }
+    }
+
+    /// Lets all environments go, side by side, and waits 15 s at the most. Returns a line for each that could not.
+    pub fn close(&self) -> Vec<String> {
+        let live: Vec<(Key, Slot)> = lock(&self.live).drain().collect();
+        let (sender, receiver) = mpsc::channel();
+        let mut waiting = Vec::new();
+        for ((backend, task), slot) in live {
+            let Some(environment) = lock(&slot).take() else { continue };
+            let name = format!("task `{task}` on `{backend}`");
+            waiting.push(name.clone());
+            let sender = sender.clone();
+            thread::spawn(move || drop(sender.send((name, cleanup(environment)))));
+        }
+        drop(sender);
+        let mut lines = Vec::new();
+        while !waiting.is_empty() {
+            match receiver.recv_timeout(CLEANUP_LIMIT) {
+                Ok((name, outcome)) => {
+                    waiting.retain(|other| *other != name);
+                    lines.extend(outcome.err().map(|error| format!("cleaning up {name} failed: {error}")));
+                }
+                Err(_) => {
+                    let late = waiting.drain(..);
+                    lines.extend(late.map(|name| format!("cleaning up {name} did not end within {} s", CLEANUP_LIMIT.as_secs())));
+                }
+            }
+        }
+        lines
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn cleanup(environment: Arc<dyn Environment>) -> Result<(), Error> {
+    environment.persist().and(environment.cleanup())
+}
+
+fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environment>, Error> {
+    let name = entry.name();
+    let provider = entry.provider()?;
+    let config = &world.config;
+    let invalid = |error: crate::config::ConfigError| Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started();
+    let section = config.section(&format!("terminal.backends.{name}"));
+    let named = |error: Error| error.with_context(format_args!("backend `{name}`")).not_started();
+    let resolved = provider.resolve_config(section).map_err(named)?;
+    provider.check_requirements(&resolved).map_err(Error::not_started)?;
+    let flags = Flags::read(&provider);
+    let state_dir = world.home.task(name, task);
+    home::make_private(&state_dir).map_err(|error| {
+        let message = format!("failed to make `{}`: {error}", state_dir.display());
+        Error::new(ErrorKind::IO, message).with_hint("give yourself the right to write there, or make room").not_started()
+    })?;
+    let mut request = CreateEnvironment::default();
+    request.task_id = task.to_owned();
+    request.cwd = policy::cwd::start(config.text("terminal.cwd").map_err(invalid)?.as_deref(), &flags);
+    request.timeout = config.seconds("terminal.timeout").map_err(invalid)?;
+    request.host_cwd = std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned());
+    request.config = resolved;
+    request.state_dir = Some(state_dir.to_string_lossy().into_owned());
+    // The setting speaks of containers; a session on this machine is always taken up again.
+    request.persistent = !flags.is_container || config.flag("terminal.container_persistent").map_err(invalid)?;
+    request.strip_env = policy::secrets::strip_list(&world.registry).patterns().to_vec();
+    tracing::debug!(backend = name, task, "making an environment");
+    provider.create_environment(request).map_err(named)
+}

@@ -1,0 +1,16 @@
+//! Running one command and keeping what it prints.
+
+mod cancel;
+mod collect;
+mod report;
+mod screen;
+mod signals;
+mod spill;
+mod words;
+
+pub use cancel::Cancel;
+pub use collect::{Collector, Kept};
+pub use report::{Report, ReportError};
+pub use screen::Screen;
+pub use signals::signal_name;
+pub use words::join;

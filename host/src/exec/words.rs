@@ -1,0 +1,31 @@
+//! From the words of a command line to shell text.
+
+/// Makes shell text of the words after `--`. One word is shell text already; several are an argument list, of which each
+/// word reaches the program exactly as it is.
+#[must_use]
+pub fn join(words: &[String]) -> String {
+    match words {
+        [text] => text.clone(),
+        words => words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn quote(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b',' | b':' | b'@' | b'%');
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_is_text_and_several_are_a_list() {
+        let words = |words: &[&str]| join(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(words(&["echo $HOME; exit 7"]), "echo $HOME; exit 7");
+        assert_eq!(words(&["printf", "%s", "a b", "$X", "it's", "", "~", "A=1"]), r"printf %s 'a b' '$X' 'it'\''s' '' '~' 'A=1'");
+    }
+}

@@ -1,0 +1,25 @@
+//! Hostel: a terminal in any sandbox, for agents and people.
+//!
+//! The modules stand on floors, and each uses only what stands below it:
+//!
+//! | floor | modules |
+//! | --- | --- |
+//! | faces | [`cli`] |
+//! | running | [`exec`], [`environments`], [`world`] |
+//! | rules | [`policy`] |
+//! | filling | [`backends`], [`plugins`] |
+//! | ground | [`registry`], [`config`], [`home`] |
+//!
+//! A command comes in at a face, which opens the [`world::World`]; the registry names the backend; [`environments`] makes
+//! or finds the task's environment; and the environment runs the command.
+
+pub mod backends;
+pub mod cli;
+pub mod config;
+pub mod environments;
+pub mod exec;
+pub mod home;
+pub mod plugins;
+pub mod policy;
+pub mod registry;
+pub mod world;

@@ -1,0 +1,5 @@
+//! The `hostel` program.
+
+fn main() -> std::process::ExitCode {
+    hostel::cli::main()
+}

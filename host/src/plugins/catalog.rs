@@ -1,0 +1,222 @@
+//! All folders below `plugins/`, good and bad.
+//!
+//! Discovery never fails as a whole: each folder is read by itself, and what is wrong with one is kept with it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::load::Discovered;
+use super::manifest::{Manifest, ManifestError};
+use super::record::Record;
+use crate::home::Home;
+use crate::registry::{NameError, fold};
+
+/// Whether the user wants a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// It may be loaded.
+    Enabled,
+    /// Nobody has said so.
+    NotEnabled,
+    /// It must not be.
+    Disabled,
+}
+
+/// What is wrong with a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// It cannot be used.
+    Broken(String),
+    /// It could be used, but something else has its place.
+    Rejected(String),
+}
+
+impl Problem {
+    /// Returns the reason.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Broken(reason) | Self::Rejected(reason) => reason,
+        }
+    }
+}
+
+/// One folder.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// The folder, as it was found.
+    pub path: PathBuf,
+    /// The plugin's name: the manifest's, or else the folder's.
+    pub name: String,
+    /// The manifest, if it could be read.
+    pub found: Option<Discovered>,
+    /// What is wrong, if anything is.
+    pub problem: Option<Problem>,
+    /// Whether the user wants it.
+    pub choice: Choice,
+    /// What was found out when it was enabled.
+    pub record: Option<Record>,
+    /// What its author should know.
+    pub warnings: Vec<String>,
+}
+
+impl Candidate {
+    /// Returns the one word for where it stands.
+    #[must_use]
+    pub fn status(&self) -> &'static str {
+        match (&self.problem, self.choice) {
+            (Some(Problem::Broken(_)), _) => "error",
+            (Some(Problem::Rejected(_)), _) => "rejected",
+            (None, Choice::Disabled) => "disabled",
+            (None, Choice::NotEnabled) => "not enabled",
+            (None, Choice::Enabled) => "enabled",
+        }
+    }
+}
+
+/// All candidates, in the order of their folders' names.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    /// The candidates.
+    pub candidates: Vec<Candidate>,
+    /// Names that are enabled and that no folder has.
+    pub missing: Vec<String>,
+}
+
+impl Catalog {
+    /// Reads every folder below the home's `plugins/`; `enabled` and `disabled` are the user's lists.
+    ///
+    /// # Errors
+    ///
+    /// Fails only if the folder `plugins/` itself cannot be read.
+    pub fn scan(home: &Home, enabled: &[String], disabled: &[String]) -> io::Result<Self> {
+        let mut folders = match fs::read_dir(home.plugins()) {
+            Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        folders.retain(|path| !is_hidden(path) && (path.is_dir() || path.is_symlink()));
+        folders.sort();
+        let mut candidates: Vec<Candidate> = folders.into_iter().map(|path| read(home, path)).collect();
+        for candidate in &mut candidates {
+            let listed = |list: &[String]| list.contains(&candidate.name);
+            candidate.choice = match (listed(disabled), listed(enabled)) {
+                (true, _) => Choice::Disabled,
+                (false, true) => Choice::Enabled,
+                (false, false) => Choice::NotEnabled,
+            };
+        }
+        reject_duplicates(&mut candidates);
+        let missing = enabled.iter().filter(|name| !candidates.iter().any(|candidate| candidate.name == **name));
+        Ok(Self { missing: missing.cloned().collect(), candidates })
+    }
+
+    /// Returns the candidate called `name`: a usable one before one that is not.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Candidate> {
+        let named = || self.candidates.iter().filter(|candidate| candidate.name == name);
+        named().find(|candidate| candidate.problem.is_none()).or_else(|| named().next())
+    }
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+fn read(home: &Home, path: PathBuf) -> Candidate {
+    let folder_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut candidate = Candidate {
+        name: folder_name.clone(),
+        found: None,
+        problem: None,
+        choice: Choice::NotEnabled,
+        record: None,
+        warnings: Vec::new(),
+        path,
+    };
+    let folder = match candidate.path.canonicalize() {
+        Ok(folder) => folder,
+        Err(error) => {
+            candidate.problem = Some(Problem::Broken(format!("failed to open the folder: {error}")));
+            return candidate;
+        }
+    };
+    match Manifest::read(&folder) {
+        Ok((manifest, warnings)) => {
+            candidate.name.clone_from(&manifest.name);
+            candidate.warnings = warnings;
+            if manifest.name != folder_name {
+                candidate.warnings.push(format!("the folder is called `{folder_name}`, the plugin `{}`", manifest.name));
+            }
+            candidate.record = Record::load(home, &manifest.name);
+            candidate.found = Some(Discovered { folder, manifest });
+        }
+        Err(error) => {
+            let is_name = matches!(&error, ManifestError::Name { error: NameError::Reserved(_), .. });
+            let problem = if is_name { Problem::Rejected } else { Problem::Broken };
+            candidate.problem = Some(problem(error.to_string()));
+        }
+    }
+    candidate
+}
+
+/// Of two that want one name the first in order is used, and the other says so.
+fn reject_duplicates(candidates: &mut [Candidate]) {
+    let mut taken: Vec<(String, &'static str, PathBuf)> = Vec::new();
+    for candidate in candidates {
+        let Some(found) = candidate.found.as_ref().filter(|_| candidate.problem.is_none()) else { continue };
+        let names = std::iter::once((fold(&found.manifest.name), "plugin"));
+        let names = names.chain(found.manifest.provides.iter().map(|name| (fold(name), "backend")));
+        let names: Vec<(String, &'static str)> = names.collect();
+        let clash = names.iter().find_map(|(name, kind)| {
+            taken.iter().find(|(other, other_kind, _)| other == name && other_kind == kind).map(|other| (kind, name, &other.2))
+        });
+        if let Some((kind, name, path)) = clash {
+            let reason = format!("the {kind} name `{name}` is taken by `{}`, which comes first", path.display());
+            candidate.problem = Some(Problem::Rejected(reason));
+            continue;
+        }
+        taken.extend(names.into_iter().map(|(name, kind)| (name, kind, candidate.path.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plugin(home: &Home, folder: &str, name: &str, more: &str) {
+        let folder = home.plugins().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        let text = format!("name: {name}\nversion: 1.0.0\ndescription: d\nkind: backend\n{more}");
+        fs::write(folder.join("plugin.yaml"), text).unwrap();
+    }
+
+    #[test]
+    fn one_bad_folder_hides_no_other_and_the_first_of_two_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().to_owned()).unwrap();
+        assert!(Catalog::scan(&home, &[], &[]).unwrap().candidates.is_empty());
+        plugin(&home, "a", "a", "provides: [shared]\n");
+        plugin(&home, "b", "b", "provides: [shared]\n");
+        plugin(&home, "c", "docker", "");
+        plugin(&home, "d", "other", "");
+        plugin(&home, "e", "off", "");
+        fs::create_dir(home.plugins().join("f")).unwrap();
+        fs::write(home.plugins().join("a-file"), "").unwrap();
+        fs::create_dir(home.plugins().join(".hidden")).unwrap();
+        std::os::unix::fs::symlink("nowhere", home.plugins().join("g")).unwrap();
+        let lists = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let catalog = Catalog::scan(&home, &lists(&["a", "off", "gone"]), &lists(&["off"])).unwrap();
+        let seen: Vec<(&str, &str)> =
+            catalog.candidates.iter().map(|candidate| (candidate.name.as_str(), candidate.status())).collect();
+        assert_eq!(
+            seen,
+            [("a", "enabled"), ("b", "rejected"), ("c", "rejected"), ("other", "not enabled"), ("off", "disabled"), ("f", "error"), ("g", "error")]
+        );
+        assert_eq!(catalog.missing, ["gone"]);
+        assert_eq!(catalog.candidates[3].warnings, ["the folder is called `d`, the plugin `other`"]);
+        let reason = catalog.candidates[1].problem.as_ref().unwrap().reason();
+        assert!(reason.contains("backend name `shared`") && reason.contains("plugins/a"), "{reason}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Why a plugin could not be loaded: at which step, why, and what to do.
+
+use std::fmt;
+
+use hostel_plugin_api::{Error, ErrorKind};
+
+/// The steps between a folder and a provider, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Step {
+    /// Who may write to the files.
+    Permissions,
+    /// Whether the library is the one that was enabled.
+    Checksum,
+    /// Whether the file can be a library of this machine at all.
+    File,
+    /// Whether it says for which API it was built, and for one that we have.
+    Version,
+    /// Whether it has a plugin's entry.
+    Entry,
+    /// Whether the loader takes it.
+    Open,
+    /// Whether its types are ours.
+    Layout,
+    /// Whether it registers what it promised.
+    Register,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Permissions => "permissions",
+            Self::Checksum => "checksum",
+            Self::File => "file check",
+            Self::Version => "version",
+            Self::Entry => "entry symbol",
+            Self::Open => "opening",
+            Self::Layout => "interface check",
+            Self::Register => "registration",
+        })
+    }
+}
+
+/// A step that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("plugin `{plugin}` cannot be loaded ({step}): {reason}")]
+pub struct LoadError {
+    /// The plugin.
+    pub plugin: String,
+    /// The step.
+    pub step: Step,
+    /// Why, as a clause.
+    pub reason: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl LoadError {
+    /// Makes the error of one step.
+    pub fn new(plugin: &str, step: Step, reason: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { plugin: plugin.to_owned(), step, reason: reason.into(), hint: hint.into() }
+    }
+}
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        Self::new(ErrorKind::UNAVAILABLE, error.to_string()).with_hint(error.hint).not_started()
+    }
+}

@@ -1,0 +1,263 @@
+//! From a folder to providers: `Discovered` → `Verified` → `Opened`.
+//!
+//! What has not been verified cannot be opened: the types say so. Between the check and the opening the file could be
+//! exchanged, so the bytes that were checked are copied into a sealed file in memory, and that is what the loader opens; an
+//! update that writes over the file on disk then cannot pull the mapped pages from under a running host either.
+//! A library is never unloaded, because nothing can tell whether threads, handlers or objects of its own still live.
+
+use std::ffi::c_void;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+use hostel_plugin_api::abi::ForeignProvider;
+use hostel_plugin_api::abi::root::{CheckedRoot, ROOT_SYMBOL, RootError};
+use hostel_plugin_api::{ErrorKind, TerminalEnvironmentProvider};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use serde::{Deserialize, Serialize};
+
+use super::error::{LoadError, Step};
+use super::manifest::Manifest;
+use super::{preflight, sha256_hex, trust};
+use crate::registry::{check_name, fold};
+
+/// `RTLD_NODELETE`: even a `dlclose` by the library itself leaves it mapped.
+const RTLD_NODELETE: i32 = 0x1000;
+
+/// More than this is no plugin.
+const LONGEST: u64 = 1 << 30;
+
+/// The library that was enabled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// Its file name.
+    pub library: String,
+    /// Its SHA-256, in hexadecimal.
+    pub sha256: String,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+/// A folder with a manifest that was read.
+#[derive(Debug, Clone)]
+pub struct Discovered {
+    /// The folder, without links.
+    pub folder: PathBuf,
+    /// What it says of itself.
+    pub manifest: Manifest,
+}
+
+/// A library whose file was checked, with the bytes that were.
+#[derive(Debug)]
+pub struct Verified {
+    manifest: Manifest,
+    path: PathBuf,
+    bytes: Vec<u8>,
+    facts: preflight::Facts,
+    pin: Pin,
+}
+
+/// A library that is loaded, and whose interface is ours.
+pub struct Opened {
+    manifest: Manifest,
+    root: CheckedRoot,
+}
+
+/// A provider that a plugin registered.
+pub struct Registered {
+    /// The provider.
+    pub provider: ForeignProvider,
+    /// What it wants stripped, or why it could not say so.
+    pub strip_env: Result<Vec<String>, String>,
+}
+
+impl Discovered {
+    /// Checks the plugin's files: that nobody else may write to them, that the library is the one that was enabled (if
+    /// `pin` is given), and that it can be a plugin of this host.
+    ///
+    /// # Errors
+    ///
+    /// Fails at the first step that does not pass. No code of the plugin has run.
+    pub fn verify(&self, pin: Option<&Pin>) -> Result<Verified, LoadError> {
+        let name = &self.manifest.name;
+        trust::check(name, &self.folder)?;
+        if let Some(manifest) = super::manifest::path_in(&self.folder) {
+            trust::check(name, &manifest)?;
+        }
+        let path = self.library()?;
+        trust::check(name, &path)?;
+        let bytes = read(name, &path)?;
+        let sha256 = sha256_hex(&bytes);
+        let library = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let found = Pin { library, sha256, size: bytes.len() as u64 };
+        if let Some(pin) = pin.filter(|pin| **pin != found) {
+            let reason = format!(
+                "`{}` is not the one that was enabled (SHA-256 {}…, then {}…)",
+                path.display(),
+                short(&found.sha256),
+                short(&pin.sha256)
+            );
+            let hint = format!("if you changed it yourself, run `hostel plugins enable {name}` again");
+            return Err(LoadError::new(name, Step::Checksum, reason, hint));
+        }
+        let facts = preflight::check(&bytes, self.manifest.api_version.as_deref())
+            .map_err(|flaw| LoadError::new(name, flaw.step, format!("{} (`{}`)", flaw.reason, path.display()), flaw.hint))?;
+        Ok(Verified { manifest: self.manifest.clone(), path, bytes, facts, pin: found })
+    }
+
+    /// Finds the library in the plugin's folder.
+    fn library(&self) -> Result<PathBuf, LoadError> {
+        let name = &self.manifest.name;
+        let names = self.manifest.library_names();
+        let found = names.iter().map(|file| self.folder.join(file)).find(|path| path.symlink_metadata().is_ok());
+        let file_error = |reason: String, hint: String| LoadError::new(name, Step::File, reason, hint);
+        let Some(path) = found else {
+            let reason = format!("there is no `{}` in `{}`", names[0], self.folder.display());
+            return Err(file_error(reason, format!("put the plugin's library there as `{}`", names[0])));
+        };
+        let real = path.canonicalize().map_err(|error| {
+            file_error(format!("failed to follow `{}`: {error}", path.display()), "put the library itself there".into())
+        })?;
+        if !real.starts_with(&self.folder) {
+            let reason = format!("`{}` is a link that leads out of the plugin's folder", path.display());
+            return Err(file_error(reason, "put the library itself there".into()));
+        }
+        Ok(real)
+    }
+}
+
+fn short(hex: &str) -> &str {
+    hex.get(..12).unwrap_or(hex)
+}
+
+fn read(plugin: &str, path: &Path) -> Result<Vec<u8>, LoadError> {
+    let failed = |reason: String| {
+        LoadError::new(plugin, Step::File, reason, "put a library there that you may read")
+    };
+    let meta = fs::metadata(path).map_err(|error| failed(format!("failed to read `{}`: {error}", path.display())))?;
+    if !meta.is_file() || meta.len() > LONGEST {
+        return Err(failed(format!("`{}` is not a regular file of at most 1 GiB", path.display())));
+    }
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+    read.map_err(|error| failed(format!("failed to read `{}`: {error}", path.display())))?;
+    Ok(bytes)
+}
+
+impl Verified {
+    /// The library as it was found.
+    #[must_use]
+    pub fn pin(&self) -> &Pin {
+        &self.pin
+    }
+
+    /// The version of the plugin API that it was built for.
+    #[must_use]
+    pub fn api_version(&self) -> &str {
+        &self.facts.api_version
+    }
+
+    /// Loads the library, for the rest of the process, and checks its interface.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the loader refuses it or its types are not ours.
+    pub fn open(self) -> Result<Opened, LoadError> {
+        let name = self.manifest.name.clone();
+        let symbol = load(&self).map_err(|reason| {
+            let hint = format!("`ldd '{}'` shows what it needs; install that, or rebuild it here", self.path.display());
+            LoadError::new(&name, Step::Open, reason, hint)
+        })?;
+        // SAFETY: the library is never unloaded, and its version note says that `export_plugin!` made the symbol.
+        let root = unsafe { CheckedRoot::from_symbol(symbol) };
+        let root = root.map_err(|error| {
+            let step = if matches!(error, RootError::Version { .. }) { Step::Version } else { Step::Layout };
+            let hint = "take a version of the plugin that was built for this version of Hostel";
+            LoadError::new(&name, step, error.to_string(), hint)
+        })?;
+        Ok(Opened { manifest: self.manifest, root })
+    }
+}
+
+/// Opens the verified bytes and returns the address of the root symbol.
+fn load(library: &Verified) -> Result<NonNull<c_void>, String> {
+    let flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+    let sealed = if library.facts.needs_its_place { None } else { sealed_copy(library).ok() };
+    let path = match &sealed {
+        Some(file) => PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
+        None => library.path.clone(),
+    };
+    // SAFETY: this runs the library's constructors, which is what the user has agreed to by enabling it.
+    let opened = unsafe { Library::open(Some(&path), flags) };
+    let shown = library.path.display().to_string();
+    let opened = opened.map_err(|error| loader_message(&error, &path, &shown))?;
+    // SAFETY: only the symbol's address is taken; nothing is read through it here.
+    let symbol = unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }.map(|symbol| symbol.as_raw_ptr());
+    let address = symbol.map_err(|error| loader_message(&error, &path, &shown))?;
+    // It stays for the rest of the process.
+    std::mem::forget(opened);
+    NonNull::new(address).ok_or_else(|| format!("`{ROOT_SYMBOL}` has no address"))
+}
+
+fn loader_message(error: &libloading::Error, path: &Path, shown: &str) -> String {
+    let text = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    let text = text.lines().next().unwrap_or_default().replace(&path.display().to_string(), shown);
+    text.trim_matches(['"', ' ']).to_owned()
+}
+
+/// Copies the bytes into a file in memory that nobody can change any more.
+fn sealed_copy(library: &Verified) -> std::io::Result<File> {
+    let name = format!("hostel-plugin-{}", library.manifest.name);
+    let base = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Kernels before 6.3 do not know the flag that asks for a file that may be executed, and need none.
+    let fd = memfd_create(&name, base | MemfdFlags::EXEC).or_else(|_| memfd_create(&name, base))?;
+    let mut file = File::from(fd);
+    file.write_all(&library.bytes)?;
+    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(file)
+}
+
+impl Opened {
+    /// Calls the plugin's `register`, and checks what it registered against its manifest.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `register` does, or registers nothing, one name twice, or a name that is not its own.
+    pub fn register(self, data_dir: &Path) -> Result<Vec<Registered>, LoadError> {
+        let name = &self.manifest.name;
+        let failed = |reason: String, hint: &str| LoadError::new(name, Step::Register, reason, hint);
+        let ask_author = "this is a fault of the plugin: tell its author";
+        let providers = self.root.register(name, &data_dir.to_string_lossy()).map_err(|error| {
+            let hint = match &error {
+                RootError::Register(error) if error.kind() != ErrorKind::PANICKED => error.hint().map(str::to_owned),
+                _ => None,
+            };
+            LoadError::new(name, Step::Register, error.to_string(), hint.unwrap_or_else(|| ask_author.to_owned()))
+        })?;
+        if providers.is_empty() {
+            return Err(failed("it registered no provider".into(), ask_author));
+        }
+        let mut seen = Vec::new();
+        for provider in &providers {
+            let own = provider.name();
+            check_name(own).map_err(|error| failed(error.to_string(), ask_author))?;
+            if !self.manifest.provides.iter().any(|provided| provided == own) {
+                let provided = self.manifest.provides.join("`, `");
+                let reason = format!("it registered `{own}`, but its manifest provides `{provided}`");
+                return Err(failed(reason, "list the name under `provides` in `plugin.yaml`"));
+            }
+            if seen.contains(&fold(own)) {
+                return Err(failed(format!("it registered `{own}` twice"), ask_author));
+            }
+            seen.push(fold(own));
+        }
+        let registered = |provider: ForeignProvider| {
+            let strip_env = provider.try_strip_env_keys().map_err(|error| error.to_string());
+            Registered { provider, strip_env }
+        };
+        Ok(providers.into_iter().map(registered).collect())
+    }
+}

@@ -1,0 +1,416 @@
+//! `plugin.yaml`: what a plugin says of itself before any of its code runs.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_yaml::{Mapping, Value};
+
+use crate::registry::{NameError, check_name};
+
+/// The two names that a manifest may have, in order of preference.
+const FILE_NAMES: [&str; 2] = ["plugin.yaml", "plugin.yml"];
+
+/// A manifest is read whole before it is parsed, and a larger one could only be meant to hurt.
+const LONGEST: u64 = 64 * 1024;
+
+const KEYS: [&str; 14] = [
+    "manifest_version", "name", "version", "description", "kind", "library", "api_version", "provides", "author",
+    "homepage", "license", "requires_env", "permissions", "entry",
+];
+
+/// Why a manifest cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// There is none.
+    #[error("there is no `plugin.yaml` in it")]
+    Missing,
+    /// It is something else.
+    #[error("`{0}` is not a regular file")]
+    NotFile(String),
+    /// It is a link to somewhere else.
+    #[error("`{0}` is a link that leads out of the plugin's folder")]
+    Outside(String),
+    /// It cannot be read.
+    #[error("failed to read `{0}`: {1}")]
+    Read(String, io::Error),
+    /// It is far too large.
+    #[error("`{0}` is larger than 64 KiB")]
+    Large(String),
+    /// It is not text.
+    #[error("`{0}` is not valid UTF-8")]
+    NotText(String),
+    /// It is not YAML.
+    #[error("`{0}` is not valid YAML: {1}")]
+    Syntax(String, String),
+    /// It holds nothing.
+    #[error("`{0}` is empty")]
+    Empty(String),
+    /// It is YAML, but not keys and values.
+    #[error("`{0}` must hold keys and values")]
+    NotMapping(String),
+    /// A key is missing.
+    #[error("`{0}` is missing")]
+    NoKey(&'static str),
+    /// A value is of the wrong sort.
+    #[error("`{0}` must be {1}")]
+    Wrong(String, &'static str),
+    /// A name is not allowed.
+    #[error("`{key}`: {error}")]
+    Name {
+        /// Where it stands.
+        key: &'static str,
+        /// What is wrong with it.
+        error: NameError,
+    },
+}
+
+/// What sort of thing a plugin provides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Terminal environments.
+    Backend,
+    /// Sandboxes for managed sessions.
+    Sandbox,
+}
+
+impl Kind {
+    /// Returns the word that stands for it in a manifest.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Backend => "backend",
+            Self::Sandbox => "sandbox",
+        }
+    }
+}
+
+/// A variable that a plugin wants to find in the host's environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequiredEnv {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Where to get one.
+    pub url: Option<String>,
+    /// Whether commands must not see it. True unless the manifest says otherwise.
+    pub secret: bool,
+}
+
+/// A manifest that has been read and checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// The plugin's name.
+    pub name: String,
+    /// Its version, as written.
+    pub version: String,
+    /// One line.
+    pub description: String,
+    /// What it provides.
+    pub kinds: Vec<Kind>,
+    /// The library's file name, or its name without `lib` and `.so`.
+    pub library: Option<String>,
+    /// The version of the plugin API that it was built for.
+    pub api_version: Option<String>,
+    /// Backend names that it may register.
+    pub provides: Vec<String>,
+    /// Who made it.
+    pub author: Option<String>,
+    /// Where to read more.
+    pub homepage: Option<String>,
+    /// Under which terms.
+    pub license: Option<String>,
+    /// What it wants from the environment.
+    pub requires_env: Vec<RequiredEnv>,
+}
+
+/// Numbers whose spelling counts: `1.10` is not `1.1`.
+#[derive(Deserialize)]
+struct Spelling {
+    version: Option<String>,
+    api_version: Option<String>,
+}
+
+impl Manifest {
+    /// Reads the manifest in `folder`. Returns with it what its author should know, one line each.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first thing that is wrong.
+    pub fn read(folder: &Path) -> Result<(Self, Vec<String>), ManifestError> {
+        let path = path_in(folder).ok_or(ManifestError::Missing)?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Self::parse(&name, &read_text(folder, &path, &name)?)
+    }
+
+    /// Parses a manifest's text; `file` is its name, for messages.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first thing that is wrong.
+    pub fn parse(file: &str, source: &str) -> Result<(Self, Vec<String>), ManifestError> {
+        let source = source.trim_start_matches('\u{feff}');
+        let syntax = |error: &serde_yaml::Error| {
+            ManifestError::Syntax(file.into(), error.to_string().lines().next().unwrap_or_default().to_owned())
+        };
+        let tree: Value = serde_yaml::from_str(source).map_err(|error| syntax(&error))?;
+        let map = match &tree {
+            Value::Mapping(map) => map,
+            Value::Null => return Err(ManifestError::Empty(file.into())),
+            _ => return Err(ManifestError::NotMapping(file.into())),
+        };
+        let name = required_text(map, "name")?;
+        check_name(&name).map_err(|error| ManifestError::Name { key: "name", error })?;
+        let spelling: Spelling = serde_yaml::from_str(source)
+            .map_err(|_| ManifestError::Wrong("version` and `api_version".into(), "text or numbers"))?;
+        let version = spelling.version.filter(|version| !version.trim().is_empty()).ok_or(ManifestError::NoKey("version"))?;
+        if map.get("manifest_version").is_some_and(|version| *version != Value::Number(1.into())) {
+            return Err(ManifestError::Wrong("manifest_version".into(), "1: this Hostel knows no other"));
+        }
+        let manifest = Self {
+            description: required_text(map, "description")?,
+            kinds: kinds(map)?,
+            library: library(map)?,
+            api_version: spelling.api_version,
+            provides: provides(map, &name)?,
+            author: text(map, "author")?,
+            homepage: text(map, "homepage")?,
+            license: text(map, "license")?,
+            requires_env: requires_env(map)?,
+            name,
+            version,
+        };
+        let unknown = map.keys().filter_map(Value::as_str).filter(|key| !KEYS.contains(key));
+        Ok((manifest, unknown.map(|key| format!("`{}` is not a key of a manifest", key.escape_debug())).collect()))
+    }
+
+    /// Returns the file names under which the library may stand in the folder, in order of preference.
+    #[must_use]
+    pub fn library_names(&self) -> Vec<String> {
+        match &self.library {
+            Some(file) if file.contains(".so") => vec![file.clone()],
+            Some(base) => vec![format!("lib{base}.so")],
+            // Cargo turns dashes into underscores.
+            None if self.name.contains('-') => {
+                vec![format!("lib{}.so", self.name), format!("lib{}.so", self.name.replace('-', "_"))]
+            }
+            None => vec![format!("lib{}.so", self.name)],
+        }
+    }
+
+    /// Returns the variables that no command may see because this plugin is enabled.
+    pub fn secrets(&self) -> impl Iterator<Item = String> {
+        self.requires_env.iter().filter(|required| required.secret).map(|required| required.name.clone())
+    }
+}
+
+fn read_text(folder: &Path, path: &Path, name: &str) -> Result<String, ManifestError> {
+    let read = |error| ManifestError::Read(name.into(), error);
+    let real = path.canonicalize().map_err(read)?;
+    if !real.starts_with(folder.canonicalize().map_err(read)?) {
+        return Err(ManifestError::Outside(name.into()));
+    }
+    // A pipe in its place would block the reader for ever.
+    if !real.metadata().map_err(read)?.is_file() {
+        return Err(ManifestError::NotFile(name.into()));
+    }
+    let mut bytes = Vec::new();
+    File::open(real).map_err(read)?.take(LONGEST + 1).read_to_end(&mut bytes).map_err(read)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(ManifestError::Large(name.into()));
+    }
+    String::from_utf8(bytes).map_err(|_| ManifestError::NotText(name.into()))
+}
+
+fn text(map: &Mapping, key: &'static str) -> Result<Option<String>, ManifestError> {
+    match map.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(ManifestError::Wrong(key.into(), "text")),
+    }
+}
+
+fn required_text(map: &Mapping, key: &'static str) -> Result<String, ManifestError> {
+    match map.get(key) {
+        None => Err(ManifestError::NoKey(key)),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(_) => Err(ManifestError::Wrong(key.into(), "text; put it in quotes")),
+    }
+}
+
+/// Reads a text or a list of texts.
+fn texts(value: &Value, key: &'static str) -> Result<Vec<String>, ManifestError> {
+    let wrong = || ManifestError::Wrong(key.into(), "text or a list of texts");
+    match value {
+        Value::String(text) => Ok(vec![text.clone()]),
+        Value::Sequence(items) if !items.is_empty() => {
+            items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn kinds(map: &Mapping) -> Result<Vec<Kind>, ManifestError> {
+    let words = texts(map.get("kind").ok_or(ManifestError::NoKey("kind"))?, "kind")?;
+    let kind = |word: &String| match word.as_str() {
+        "backend" => Ok(Kind::Backend),
+        "sandbox" => Ok(Kind::Sandbox),
+        _ => Err(ManifestError::Wrong("kind".into(), "`backend`, `sandbox`, or a list of these")),
+    };
+    words.iter().map(kind).collect()
+}
+
+fn library(map: &Mapping) -> Result<Option<String>, ManifestError> {
+    let Some(library) = text(map, "library")? else { return Ok(None) };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if library.is_empty() || library.starts_with(['.', '-']) || !library.bytes().all(plain) {
+        return Err(ManifestError::Wrong("library".into(), "the name of a file in the plugin's own folder"));
+    }
+    Ok(Some(library))
+}
+
+fn provides(map: &Mapping, name: &str) -> Result<Vec<String>, ManifestError> {
+    let names = match map.get("provides") {
+        None | Some(Value::Null) => vec![name.to_owned()],
+        Some(value) => texts(value, "provides")?,
+    };
+    for name in &names {
+        check_name(name).map_err(|error| ManifestError::Name { key: "provides", error })?;
+    }
+    Ok(names)
+}
+
+fn requires_env(map: &Mapping) -> Result<Vec<RequiredEnv>, ManifestError> {
+    let wrong = || ManifestError::Wrong("requires_env".into(), "a list of variables: names, or maps with a `name`");
+    let items = match map.get("requires_env") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Sequence(items)) => items,
+        Some(_) => return Err(wrong()),
+    };
+    let variable = |item: &Value| {
+        let (name, fields) = match item {
+            Value::String(name) => (name.clone(), None),
+            Value::Mapping(map) => (text(map, "name")?.ok_or_else(wrong)?, Some(map)),
+            _ => return Err(wrong()),
+        };
+        let first = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        if !first || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return Err(wrong());
+        }
+        let field = |key| fields.map_or(Ok(None), |map| text(map, key));
+        let secret = match fields.and_then(|map| map.get("secret")) {
+            None => true,
+            Some(value) => value.as_bool().ok_or_else(wrong)?,
+        };
+        Ok(RequiredEnv { description: field("description")?, url: field("url")?, name, secret })
+    };
+    items.iter().map(variable).collect()
+}
+
+/// Returns the path of the manifest in `folder`, if there is one.
+#[must_use]
+pub(super) fn path_in(folder: &Path) -> Option<PathBuf> {
+    FILE_NAMES.iter().map(|name| folder.join(name)).find(|path| path.symlink_metadata().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: &str = "name: acmebox\nversion: 0.1.0\ndescription: AcmeBox cloud sandbox terminal backend\nkind: backend\n";
+
+    fn parse(text: &str) -> Result<(Manifest, Vec<String>), ManifestError> {
+        Manifest::parse("plugin.yaml", text)
+    }
+
+    #[test]
+    fn four_keys_are_enough() {
+        let (manifest, warnings) = parse(SEED).unwrap();
+        assert_eq!(manifest.provides, ["acmebox"]);
+        assert_eq!(manifest.library_names(), ["libacmebox.so"]);
+        assert_eq!(manifest.kinds, [Kind::Backend]);
+        assert!(warnings.is_empty());
+        let (marked, _) = parse(&format!("\u{feff}{}", SEED.replace('\n', "\r\n"))).unwrap();
+        assert_eq!(marked, manifest);
+    }
+
+    #[test]
+    fn the_optional_keys_are_read() {
+        let text = format!(
+            "{}kind: [backend, sandbox]\nlibrary: other\napi_version: 1\nprovides: [a, b]\nauthor: A\nlicense: MIT\n\
+             requires_env:\n  - PLAIN\n  - {{name: REGION, secret: false, description: d, url: u}}\nnew_key: 1\n",
+            SEED.replace("kind: backend\n", "").replace("0.1.0", "1.10")
+        );
+        let (manifest, warnings) = parse(&text).unwrap();
+        assert_eq!((manifest.version.as_str(), manifest.api_version.as_deref()), ("1.10", Some("1")));
+        assert_eq!(manifest.kinds, [Kind::Backend, Kind::Sandbox]);
+        assert_eq!(manifest.library_names(), ["libother.so"]);
+        assert_eq!(manifest.secrets().collect::<Vec<_>>(), ["PLAIN"]);
+        assert_eq!(warnings, ["`new_key` is not a key of a manifest"]);
+    }
+
+    #[test]
+    fn each_fault_has_its_own_line() {
+        let with = |old: &str, new: &str| SEED.replace(old, new);
+        let bomb = {
+            let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+            for level in 1..9 {
+                let below = format!("*a{}", level - 1);
+                text += &format!("a{level}: &a{level} [{}]\n", [below.as_str(); 9].join(", "));
+            }
+            text
+        };
+        let cases = [
+            (String::new(), "`plugin.yaml` is empty"),
+            ("- a\n- list\n".into(), "`plugin.yaml` must hold keys and values"),
+            ("just text\n".into(), "`plugin.yaml` must hold keys and values"),
+            (with("name: acmebox", "name: 123"), "`name` must be text; put it in quotes"),
+            (with("name: acmebox", "name: null"), "`name` must be text; put it in quotes"),
+            (with("name: acmebox\n", ""), "`name` is missing"),
+            (with("version: 0.1.0\n", ""), "`version` is missing"),
+            (with("version: 0.1.0", "version: [1]"), "`version` and `api_version` must be text or numbers"),
+            (with("kind: backend", "kind: engine"), "`kind` must be `backend`, `sandbox`, or a list of these"),
+            (with("acmebox\nversion", "DOCKER\nversion"), "`name`: `docker` is the name of a backend that is built into Hostel"),
+            (with("acmebox\nversion", "../evil\nversion"), "`name`: `../evil` is not a name"),
+            (format!("{SEED}library: ../../other/lib.so\n"), "`library` must be the name of a file in the plugin's own folder"),
+            (format!("{SEED}library: /abs.so\n"), "`library` must be the name of a file in the plugin's own folder"),
+            (format!("{SEED}provides: [ssh]\n"), "`provides`: `ssh` is the name of a backend"),
+            (format!("{SEED}requires_env: [\"A B\"]\n"), "`requires_env` must be"),
+            (format!("{SEED}name: twice\n"), "is not valid YAML"),
+            (format!("{SEED}\tx: 1\n"), "is not valid YAML"),
+            (format!("{SEED}manifest_version: 2\n"), "`manifest_version` must be 1"),
+            (bomb, "is not valid YAML"),
+        ];
+        for (text, expected) in cases {
+            let message = parse(&text).expect_err(&text).to_string();
+            assert!(message.contains(expected), "{text:?}: {message}");
+            assert!(!message.contains('\n'), "{message}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_no_manifest_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("p");
+        std::fs::create_dir(&folder).unwrap();
+        let message = |folder: &Path| Manifest::read(folder).unwrap_err().to_string();
+        assert_eq!(message(&folder), "there is no `plugin.yaml` in it");
+        let file = folder.join("plugin.yaml");
+        std::fs::write(&file, vec![b'x'; 100_000]).unwrap();
+        assert_eq!(message(&folder), "`plugin.yaml` is larger than 64 KiB");
+        std::fs::write(&file, b"name: \xff\n").unwrap();
+        assert_eq!(message(&folder), "`plugin.yaml` is not valid UTF-8");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(dir.path().join("elsewhere.yaml"), SEED).unwrap();
+        std::os::unix::fs::symlink("../elsewhere.yaml", &file).unwrap();
+        assert_eq!(message(&folder), "`plugin.yaml` is a link that leads out of the plugin's folder");
+        std::fs::remove_file(&file).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(message(&folder), "`plugin.yaml` is not a regular file");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(folder.join("plugin.yml"), SEED).unwrap();
+        assert_eq!(Manifest::read(&folder).unwrap().0.name, "acmebox");
+    }
+}

@@ -1,0 +1,91 @@
+//! What was found out of a plugin when it was enabled.
+//!
+//! Some things must be known of every enabled plugin in every process, above all which variables are its secrets, and
+//! opening all libraries for that would cost too much. So they are asked once, when the plugin is enabled, and written down
+//! together with the checksum of the library that gave the answer.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use hostel_plugin_api::TerminalEnvironmentProvider;
+use serde::{Deserialize, Serialize};
+
+use super::load::{Pin, Registered};
+use crate::home::{Home, make_private};
+
+/// One provider of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderRecord {
+    /// The backend name.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Variables that no command may see.
+    pub strip_env_keys: Vec<String>,
+    /// What it says of its own settings.
+    pub config_schema: serde_json::Value,
+}
+
+impl ProviderRecord {
+    /// Asks a provider.
+    #[must_use]
+    pub fn of(registered: &Registered) -> Self {
+        let provider = &registered.provider;
+        Self {
+            name: provider.name().to_owned(),
+            description: provider.description(),
+            strip_env_keys: registered.strip_env.clone().unwrap_or_default(),
+            config_schema: provider.config_schema(),
+        }
+    }
+}
+
+/// The record of one plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The library that was enabled.
+    pub pin: Pin,
+    /// The version of the plugin API that it was built for.
+    pub api_version: String,
+    /// Its providers.
+    pub providers: Vec<ProviderRecord>,
+}
+
+impl Record {
+    /// Reads the record of `plugin`. One that is not there or is damaged is none: the plugin then has to be enabled again.
+    #[must_use]
+    pub fn load(home: &Home, plugin: &str) -> Option<Self> {
+        let bytes = fs::read(path(home, plugin)).ok()?;
+        let record = serde_json::from_slice(&bytes);
+        record.inspect_err(|error| tracing::warn!(plugin, %error, "the plugin's record is damaged")).ok()
+    }
+
+    /// Writes the record of `plugin`, for this user only.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the path and what the operating system said.
+    pub fn save(&self, home: &Home, plugin: &str) -> Result<(), (PathBuf, io::Error)> {
+        let path = path(home, plugin);
+        let write = |dir: &Path| {
+            make_private(dir)?;
+            let mut file = tempfile::NamedTempFile::new_in(dir)?;
+            serde_json::to_writer_pretty(&mut file, self).map_err(io::Error::from)?;
+            file.flush()?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        write(&home.plugin_records()).map_err(|error| (path.clone(), error))
+    }
+
+    /// Forgets the record of `plugin`.
+    pub fn remove(home: &Home, plugin: &str) {
+        // One that stays is overwritten when the plugin is enabled again.
+        let _ = fs::remove_file(path(home, plugin));
+    }
+}
+
+fn path(home: &Home, plugin: &str) -> PathBuf {
+    home.plugin_records().join(format!("{plugin}.json"))
+}

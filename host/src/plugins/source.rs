@@ -1,0 +1,125 @@
+//! Fills the registry from the catalog.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hostel_plugin_api::shell::StripList;
+use hostel_plugin_api::{Error, ErrorKind};
+
+use super::catalog::{Candidate, Catalog, Choice};
+use super::error::{LoadError, Step};
+use super::load::{Discovered, Pin, Registered};
+use crate::home::Home;
+use crate::registry::{Entry, Origin, Provider, Registry};
+
+/// Takes every backend that a plugin provides into the registry, usable or not. Returns a line for each that was refused.
+pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home) -> Vec<String> {
+    let mut refused = Vec::new();
+    for candidate in &catalog.candidates {
+        if candidate.problem.is_some() {
+            continue;
+        }
+        let Some(found) = &candidate.found else { continue };
+        let library = Arc::new(Library::of(candidate, found, home));
+        for name in &found.manifest.provides {
+            refused.extend(registry.add(entry(name, candidate, found, &library)).err().map(|error| error.to_string()));
+        }
+    }
+    refused
+}
+
+fn entry(name: &str, candidate: &Candidate, found: &Discovered, library: &Arc<Library>) -> Entry {
+    let plugin = &candidate.name;
+    let origin = Origin::Plugin(plugin.clone());
+    let closed = |message: String, hint: String| {
+        let error = Error::new(ErrorKind::NOT_CONFIGURED, message).with_hint(hint).not_started();
+        Entry::closed(name, origin.clone(), error)
+    };
+    let described = candidate.record.as_ref().and_then(|record| record.providers.iter().find(|known| known.name == name));
+    let description = described.map_or(&found.manifest.description, |known| &known.description);
+    let entry = match candidate.choice {
+        Choice::Disabled => closed(
+            format!("backend `{name}` comes from plugin `{plugin}`, which `plugins.disabled` forbids"),
+            format!("run `hostel plugins enable {plugin}` to allow it"),
+        ),
+        Choice::NotEnabled => closed(
+            format!("backend `{name}` comes from plugin `{plugin}`, which is not enabled"),
+            format!("run `hostel plugins enable {plugin}`"),
+        ),
+        Choice::Enabled => {
+            let (library, name) = (Arc::clone(library), name.to_owned());
+            Entry::new(&name.clone(), origin, move || library.provider(&name)).stripping(strip_env(candidate, found))
+        }
+    };
+    entry.described(description)
+}
+
+/// What no command may see because a plugin is enabled: what its providers said when they were asked, and what its manifest
+/// calls a secret.
+fn strip_env(candidate: &Candidate, found: &Discovered) -> Vec<String> {
+    let recorded = candidate.record.iter().flat_map(|record| &record.providers);
+    let recorded = recorded.flat_map(|provider| provider.strip_env_keys.iter().cloned());
+    recorded.chain(found.manifest.secrets()).filter(|pattern| StripList::is_valid(pattern)).collect()
+}
+
+/// One plugin's library, loaded when the first of its backends is used.
+struct Library {
+    found: Discovered,
+    pin: Option<Pin>,
+    home: Home,
+    loaded: Mutex<Option<Result<Vec<Loaded>, LoadError>>>,
+}
+
+struct Loaded {
+    name: String,
+    provider: Provider,
+    /// Why commands must not run through it, if they must not.
+    closed: Option<String>,
+}
+
+impl Library {
+    fn of(candidate: &Candidate, found: &Discovered, home: &Home) -> Self {
+        let pin = candidate.record.as_ref().map(|record| record.pin.clone());
+        Self { found: found.clone(), pin, home: home.clone(), loaded: Mutex::new(None) }
+    }
+
+    fn provider(&self, name: &str) -> Result<Provider, Error> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = loaded.get_or_insert_with(|| self.load()).as_ref().map_err(|error| Error::from(error.clone()))?;
+        let plugin = &self.found.manifest.name;
+        let Some(found) = loaded.iter().find(|loaded| loaded.name == name) else {
+            let reason = format!("its manifest provides `{name}`, but it did not register it");
+            let hint = "this is a fault of the plugin: tell its author";
+            return Err(LoadError::new(plugin, Step::Register, reason, hint).into());
+        };
+        match &found.closed {
+            None => Ok(Provider::clone(&found.provider)),
+            Some(reason) => {
+                let message = format!("backend `{name}` cannot say which of its secrets to hide ({reason})");
+                let hint = "commands that could see a secret are not run; this is a fault of the plugin: tell its author";
+                Err(Error::new(ErrorKind::UNAVAILABLE, message).with_hint(hint).not_started())
+            }
+        }
+    }
+
+    fn load(&self) -> Result<Vec<Loaded>, LoadError> {
+        let plugin = &self.found.manifest.name;
+        let pin = self.pin.as_ref().ok_or_else(|| {
+            let reason = "its library was never pinned: the plugin was enabled by editing the configuration";
+            LoadError::new(plugin, Step::Checksum, reason, format!("run `hostel plugins enable {plugin}`"))
+        })?;
+        let registered = self.found.verify(Some(pin))?.open()?.register(&self.home.plugin_data(plugin))?;
+        tracing::debug!(plugin, providers = registered.len(), "plugin loaded");
+        Ok(registered.into_iter().map(Loaded::from).collect())
+    }
+}
+
+impl From<Registered> for Loaded {
+    fn from(registered: Registered) -> Self {
+        let bad = registered.strip_env.as_ref().ok().and_then(|keys| keys.iter().find(|key| !StripList::is_valid(key)));
+        if let Some(bad) = bad {
+            tracing::warn!("`{}` cannot be the name of a variable to strip; it is passed over", bad.escape_debug());
+        }
+        let provider: Provider = Arc::new(registered.provider);
+        Self { name: provider.name().to_owned(), provider, closed: registered.strip_env.err() }
+    }
+}

@@ -1,0 +1,50 @@
+//! Who may write to a plugin's files: nobody but the user and root, or the host would run what others put there.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::error::{LoadError, Step};
+
+/// Bits of a mode that let the group or others write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Checks one file or folder of `plugin`.
+pub(super) fn check(plugin: &str, path: &Path) -> Result<(), LoadError> {
+    let failed = |reason: String, hint: String| Err(LoadError::new(plugin, Step::Permissions, reason, hint));
+    let meta = match fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) => {
+            let reason = format!("failed to look at `{}`: {error}", path.display());
+            return failed(reason, "give yourself the right to read it".into());
+        }
+    };
+    let own = rustix::process::geteuid().as_raw();
+    if meta.uid() != own && meta.uid() != 0 {
+        let reason = format!("`{}` belongs to another user (uid {})", path.display(), meta.uid());
+        return failed(reason, format!("if you trust it, make it yours: `chown {own} '{}'`", path.display()));
+    }
+    if meta.mode() & WRITABLE_BY_OTHERS != 0 {
+        let reason = format!("others may write to `{}` (mode {:o})", path.display(), meta.mode() & 0o7777);
+        return failed(reason, format!("run `chmod go-w '{}'`", path.display()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_others_may_write_to_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for (mode, good) in [(0o700, true), (0o755, true), (0o775, false), (0o757, false), (0o1777, false)] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(check("p", dir.path()).is_ok(), good, "{mode:o}");
+        }
+        let error = check("p", dir.path()).unwrap_err();
+        assert!(error.hint.starts_with("run `chmod go-w"), "{error:?}");
+    }
+}

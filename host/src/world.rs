@@ -1,0 +1,89 @@
+//! The one way in which every face builds its world.
+//!
+//! Command line, MCP and server all come through [`World::open`], so that none can miss a plugin, a setting or a rule.
+
+use std::io;
+use std::path::PathBuf;
+
+use hostel_plugin_api::Error;
+
+use crate::config::{Config, ConfigError, FileError};
+use crate::home::{Home, HomeError};
+use crate::plugins::{self, Catalog};
+use crate::registry::{Entry, Registry};
+use crate::backends;
+
+/// Why there is no world.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no home.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A value in it cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The plugins cannot be listed.
+    #[error("failed to list `{0}`: {1}")]
+    Plugins(PathBuf, io::Error),
+    /// The built-in backends clash.
+    #[error(transparent)]
+    Backends(#[from] Error),
+}
+
+/// What the caller settles.
+#[derive(Debug, Default, Clone)]
+pub struct Options {
+    /// The home; None finds it.
+    pub home: Option<Home>,
+    /// Overrides the selected backend.
+    pub backend: Option<String>,
+}
+
+/// A home with its configuration, its plugins and its backends.
+pub struct World {
+    /// The folders.
+    pub home: Home,
+    /// The configuration in force.
+    pub config: Config,
+    /// The plugins, good and bad.
+    pub catalog: Catalog,
+    /// The backends.
+    pub registry: Registry,
+    /// A line for each registration that was refused.
+    pub refused: Vec<String>,
+}
+
+impl World {
+    /// Reads the home's configuration and manifests, and fills the registry. Opens no library.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no home, or the configuration cannot be used. A broken plugin is no failure.
+    pub fn open(options: Options) -> Result<Self, OpenError> {
+        let home = options.home.map_or_else(Home::find, Ok)?;
+        let config = Config::load(&home, options.backend)?;
+        let (enabled, disabled) = (config.list("plugins.enabled")?, config.list("plugins.disabled")?);
+        let catalog = Catalog::scan(&home, &enabled, &disabled);
+        let catalog = catalog.map_err(|error| OpenError::Plugins(home.plugins(), error))?;
+        let mut registry = Registry::default();
+        backends::fill(&mut registry)?;
+        let refused = plugins::fill(&mut registry, &catalog, &home);
+        Ok(Self { home, config, catalog, registry, refused })
+    }
+
+    /// Returns the entry of the selected backend.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what is selected is unknown; the message names where the selection comes from.
+    pub fn selected(&self) -> Result<&Entry, Error> {
+        let setting = self.config.backend().map_err(|error| {
+            Error::new(hostel_plugin_api::ErrorKind::INVALID_REQUEST, error.to_string()).not_started()
+        })?;
+        let name = setting.value.as_str().unwrap_or_default();
+        self.registry.get(name).map_err(|error| error.with_context(format_args!("`terminal.backend` ({})", setting.origin)))
+    }
+}

@@ -1,0 +1,158 @@
+//! Builds the environment of a command, and decides which variables may never be in it.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use super::state::SessionState;
+use crate::{Error, ErrorKind};
+
+/// Variables by which the shell itself would be driven before it sees the command. They are never passed to it.
+const SHELL_CONTROL: [&str; 5] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD"];
+
+/// Variables that the shell makes anew each time.
+const SHELL_OWN: [&str; 3] = ["_", "SHLVL", "PWD"];
+
+/// Marks every process of a call, so that those that leave its process group are still known.
+pub(super) const MARK: &str = "HOSTEL_CALL";
+
+/// The kernel's limit for one `NAME=value`, its final NUL included (`MAX_ARG_STRLEN`, 32 pages).
+const LONGEST: usize = 128 * 1024;
+
+/// Names of variables that no command may see: exact ones, and prefixes that end in `*`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StripList(Vec<String>);
+
+impl StripList {
+    /// Makes a list from patterns. A name that cannot be a variable's is passed over.
+    pub fn new(patterns: impl IntoIterator<Item = String>) -> Self {
+        let mut patterns: Vec<String> = patterns.into_iter().filter(|pattern| Self::is_valid(pattern)).collect();
+        patterns.sort();
+        patterns.dedup();
+        Self(patterns)
+    }
+
+    /// Returns whether `pattern` is a variable's name, or the beginning of one followed by `*`.
+    #[must_use]
+    pub fn is_valid(pattern: &str) -> bool {
+        let name = pattern.strip_suffix('*').unwrap_or(pattern);
+        !name.is_empty() && !name.bytes().any(|byte| byte == b'=' || byte == 0 || byte == b'*')
+    }
+
+    /// Returns whether the variable `name` is on the list.
+    #[must_use]
+    pub fn matches(&self, name: &OsStr) -> bool {
+        let name = name.as_bytes();
+        self.0.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix.as_bytes()),
+            None => name == pattern.as_bytes(),
+        })
+    }
+
+    /// Returns the patterns, sorted.
+    #[must_use]
+    pub fn patterns(&self) -> &[String] {
+        &self.0
+    }
+}
+
+/// The variables of one call, by name.
+pub(super) type Variables = BTreeMap<OsString, OsString>;
+
+/// Refuses names that no variable can have. Dots and dashes pass: programs other than shells use them.
+pub(super) fn check_name(name: &str) -> Result<(), Error> {
+    let mut bytes = name.bytes();
+    let first = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    if first && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')) {
+        return Ok(());
+    }
+    let message = format!("`{}` is not the name of an environment variable", name.escape_debug());
+    Err(Error::new(ErrorKind::INVALID_REQUEST, message).not_started())
+}
+
+/// Puts a call's environment together: the place's own variables, what the session has changed, what this call adds.
+/// What must not be seen is taken out last. Returns one line for each variable of the caller's that was held back.
+pub(super) fn compose(
+    base: &[(OsString, OsString)],
+    state: &SessionState,
+    call: &[(String, String)],
+    strip: &StripList,
+) -> (Variables, Vec<String>) {
+    let mut variables: Variables = base.iter().cloned().collect();
+    for name in &state.unset {
+        variables.remove(name);
+    }
+    variables.extend(state.set.clone());
+    variables.extend(call.iter().map(|(name, value)| (name.into(), value.into())));
+    let mut held_back = Vec::new();
+    variables.retain(|name, value| {
+        let from_caller = call.iter().any(|(named, _)| name == OsStr::new(named));
+        if name.len() + value.len() + 2 > LONGEST {
+            held_back.push(format!("`{}` is too long to be passed to a command", name.to_string_lossy()));
+            return false;
+        }
+        let secret = strip.matches(name);
+        let control = SHELL_CONTROL.iter().any(|own| name == own);
+        if from_caller && secret {
+            held_back.push(format!("`{}` was not passed: it is a provider's secret", name.to_string_lossy()));
+        } else if from_caller && control {
+            held_back.push(format!("`{}` was not passed: it would drive the session's own shell", name.to_string_lossy()));
+        }
+        !secret && !control
+    });
+    (variables, held_back)
+}
+
+/// Returns whether the session remembers what a command makes of the variable `name`.
+pub(super) fn lasts(name: &OsStr, strip: &StripList) -> bool {
+    let own = SHELL_OWN.iter().chain(&SHELL_CONTROL).any(|own| name == *own);
+    !own && name != MARK && !strip.matches(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strip(patterns: &[&str]) -> StripList {
+        StripList::new(patterns.iter().map(|text| (*text).to_owned()))
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
+    #[test]
+    fn a_strip_list_knows_names_and_prefixes_and_passes_over_nonsense() {
+        let list = strip(&["MODAL_*", "ACME_TOKEN", "", "A=B", "*"]);
+        assert_eq!(list.patterns(), ["ACME_TOKEN", "MODAL_*"]);
+        assert!(list.matches(OsStr::new("MODAL_TOKEN_ID")) && list.matches(OsStr::new("ACME_TOKEN")));
+        assert!(!list.matches(OsStr::new("ACME_TOKEN_2")) && !list.matches(OsStr::new("XMODAL_")));
+    }
+
+    #[test]
+    fn secrets_are_taken_out_last_wherever_they_came_from() {
+        let state = SessionState { set: pairs(&[("T", "state"), ("K", "kept")]).into_iter().collect(), ..Default::default() };
+        let call = [("T".to_owned(), "call".to_owned()), ("BASH_ENV".to_owned(), "evil.sh".to_owned())];
+        let (variables, held_back) = compose(&pairs(&[("T", "base"), ("P", "/bin")]), &state, &call, &strip(&["T"]));
+        assert_eq!(variables.into_iter().collect::<Vec<_>>(), pairs(&[("K", "kept"), ("P", "/bin")]));
+        assert_eq!(held_back.len(), 2, "{held_back:?}");
+    }
+
+    #[test]
+    fn a_variable_that_no_program_could_be_given_does_not_poison_the_session() {
+        let huge = "v".repeat(LONGEST);
+        let state = SessionState { set: pairs(&[("HUGE", &huge)]).into_iter().collect(), ..Default::default() };
+        let (variables, held_back) = compose(&[], &state, &[], &StripList::default());
+        assert!(variables.is_empty() && held_back.len() == 1);
+    }
+
+    #[test]
+    fn names_that_could_be_code_are_refused() {
+        for good in ["A", "_a1", "X.Y", "a-b"] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", "1A", "A;touch pwned", "A B", "A=B", "Ä", "A\n"] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The one function that starts a process.
+//!
+//! Everything that a child of ours must not inherit is settled here, once: it gets its own session and process group, so
+//! that it has no controlling terminal and can be killed as one; all signals at their defaults and none blocked, because
+//! the host may ignore some (Rust's runtime ignores `SIGPIPE`); exactly the descriptors that are named; and exactly the
+//! environment that is given. `posix_spawn` does all this without copying the host's page tables, which for a large host
+//! is most of the cost of a `fork`.
+
+use std::ffi::{CString, OsStr, OsString, c_char};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::transport::Process;
+
+/// What to start. `descriptors[n]` becomes the child's descriptor `n`.
+pub(super) struct Spawn<'a> {
+    pub(super) argv: &'a [OsString],
+    pub(super) env: &'a [(OsString, OsString)],
+    pub(super) cwd: &'a Path,
+    pub(super) descriptors: [BorrowedFd<'a>; 4],
+}
+
+/// Copies below this number could be overwritten by a copy made before their own.
+const FIRST_FREE: i32 = 10;
+
+/// Starts a process. It becomes a zombie when it ends, until somebody waits for it.
+pub(super) fn spawn(spawn: &Spawn<'_>) -> io::Result<Process> {
+    let argv = spawn.argv.iter().map(|word| c_string(word)).collect::<io::Result<Vec<_>>>()?;
+    let env = spawn.env.iter().map(|(name, value)| variable(name, value)).collect::<io::Result<Vec<_>>>()?;
+    let cwd = c_string(spawn.cwd.as_os_str())?;
+    let program = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+    let sources = spawn.descriptors.map(|fd| rustix::io::fcntl_dupfd_cloexec(fd, FIRST_FREE));
+    let mut actions = FileActions::new()?;
+    for (target, source) in (0..).zip(sources) {
+        actions.dup2(source?, target)?;
+    }
+    actions.close_from(4)?;
+    actions.chdir(&cwd)?;
+    let attributes = Attributes::new()?;
+    let argv = pointers(&argv);
+    let env = pointers(&env);
+    let mut pid = 0;
+    // SAFETY: every pointer leads to a value that lives until the call has returned: the strings are owned by the vectors
+    // above, the arrays end in a null pointer, and both attribute objects are initialised.
+    let code = unsafe {
+        libc::posix_spawn(
+            &raw mut pid,
+            program.as_ptr(),
+            &raw const actions.raw,
+            &raw const attributes.raw,
+            argv.as_ptr(),
+            env.as_ptr(),
+        )
+    };
+    check(code)?;
+    let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the kernel gave no process id"))?;
+    // The child cannot have been reaped yet, so its number is still its own.
+    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    Ok(Process { pid, pidfd })
+}
+
+fn c_string(text: &OsStr) -> io::Result<CString> {
+    Ok(CString::new(text.as_bytes())?)
+}
+
+fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
+    let mut bytes = Vec::with_capacity(name.len() + value.len() + 2);
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.push(b'=');
+    bytes.extend_from_slice(value.as_bytes());
+    Ok(CString::new(bytes)?)
+}
+
+fn pointers(strings: &[CString]) -> Vec<*mut c_char> {
+    strings.iter().map(|text| text.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
+}
+
+fn check(code: libc::c_int) -> io::Result<()> {
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+}
+
+/// The steps between the birth of the child and its program.
+struct FileActions {
+    raw: libc::posix_spawn_file_actions_t,
+    /// Keeps the copies open until the child has them.
+    held: Vec<OwnedFd>,
+}
+
+impl FileActions {
+    fn new() -> io::Result<Self> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: the call initialises the object that it is given.
+        check(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
+        // SAFETY: it returned success.
+        Ok(Self { raw: unsafe { raw.assume_init() }, held: Vec::new() })
+    }
+
+    fn dup2(&mut self, source: OwnedFd, target: i32) -> io::Result<()> {
+        let number = source.as_raw_fd();
+        self.held.push(source);
+        // SAFETY: `raw` is initialised, and the call only writes down two numbers.
+        check(unsafe { libc::posix_spawn_file_actions_adddup2(&raw mut self.raw, number, target) })
+    }
+
+    fn close_from(&mut self, first: i32) -> io::Result<()> {
+        // SAFETY: `raw` is initialised, and the call only writes down a number.
+        check(unsafe { libc::posix_spawn_file_actions_addclosefrom_np(&raw mut self.raw, first) })
+    }
+
+    fn chdir(&mut self, path: &CString) -> io::Result<()> {
+        // SAFETY: `raw` is initialised, and the call copies the path.
+        check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&raw mut self.raw, path.as_ptr()) })
+    }
+}
+
+impl Drop for FileActions {
+    fn drop(&mut self) {
+        // SAFETY: `raw` is initialised, and nothing uses it after this.
+        unsafe { libc::posix_spawn_file_actions_destroy(&raw mut self.raw) };
+    }
+}
+
+/// A session of its own, every signal at its default, none blocked.
+struct Attributes {
+    raw: libc::posix_spawnattr_t,
+}
+
+impl Attributes {
+    fn new() -> io::Result<Self> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: the call initialises the object that it is given.
+        check(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
+        // SAFETY: it returned success.
+        let mut attributes = Self { raw: unsafe { raw.assume_init() } };
+        let flags = libc::c_int::from(libc::POSIX_SPAWN_SETSID) | libc::POSIX_SPAWN_SETSIGDEF | libc::POSIX_SPAWN_SETSIGMASK;
+        let flags = libc::c_short::try_from(flags).map_err(io::Error::other)?;
+        let mut all = MaybeUninit::uninit();
+        let mut none = MaybeUninit::uninit();
+        // SAFETY: the two sets are initialised before they are read, `raw` is initialised, and each call copies what it is
+        // given.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::sigemptyset(none.as_mut_ptr());
+            check(libc::posix_spawnattr_setsigdefault(&raw mut attributes.raw, all.as_ptr()))?;
+            check(libc::posix_spawnattr_setsigmask(&raw mut attributes.raw, none.as_ptr()))?;
+            check(libc::posix_spawnattr_setflags(&raw mut attributes.raw, flags))?;
+        }
+        Ok(attributes)
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: `raw` is initialised, and nothing uses it after this.
+        unsafe { libc::posix_spawnattr_destroy(&raw mut self.raw) };
+    }
+}

@@ -1,0 +1,121 @@
+//! Finds and signals every process that a call has started.
+//!
+//! A process group is not enough: `setsid` leaves it, and once the process in the middle has ended, a walk by parents
+//! misses the grandchild as well. So each call carries a mark in its environment that every child inherits, and the members
+//! are those who carry it, or who are in the session of the call's shell. A process that has both cleared its
+//! environment and left the session is found as long as its parents live.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::environ::MARK;
+
+/// The processes of one call.
+#[derive(Debug)]
+pub(super) struct Tree {
+    mark: Vec<u8>,
+    leader: i32,
+}
+
+/// One process, held so that its number cannot pass to another one.
+#[derive(Debug)]
+pub(super) struct Member(pub(super) OwnedFd);
+
+impl Tree {
+    /// Makes the tree of the call that is marked `mark` and whose shell is `leader`. The shell must not be reaped while the
+    /// tree is in use, as its number names the session.
+    pub(super) fn new(mark: &str, leader: Pid) -> Self {
+        Self { mark: format!("{MARK}={mark}").into_bytes(), leader: leader.as_raw_nonzero().get() }
+    }
+
+    /// Returns the members that are alive now.
+    pub(super) fn members(&self) -> Vec<Member> {
+        let processes = processes();
+        let mut found = BTreeSet::new();
+        for process in &processes {
+            if process.session == self.leader || self.is_marked(process.id) {
+                found.insert(process.id);
+            }
+        }
+        // Children that carry nothing: until a round adds none.
+        loop {
+            let more: Vec<i32> = processes
+                .iter()
+                .filter(|process| found.contains(&process.parent) && !found.contains(&process.id))
+                .map(|process| process.id)
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            found.extend(more);
+        }
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let alive = processes.iter().filter(|process| found.contains(&process.id) && process.id != own);
+        alive.filter_map(|process| process.hold()).collect()
+    }
+
+    fn is_marked(&self, id: i32) -> bool {
+        let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environ.split(|byte| *byte == 0).any(|variable| variable == self.mark)
+    }
+}
+
+impl Member {
+    pub(super) fn signal(&self, signal: Signal) {
+        // It may have ended in the meantime, which is what is wanted.
+        let _ = pidfd_send_signal(&self.0, signal);
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    id: i32,
+    parent: i32,
+    session: i32,
+    started: u64,
+}
+
+impl Stat {
+    /// Reads a line of `/proc/PID/stat`; nothing for a zombie. Fields after `man 5 proc_pid_stat`.
+    fn parse(text: &str) -> Option<Self> {
+        let id = text.split(' ').next()?.parse().ok()?;
+        // The name is in parentheses and may hold any character.
+        let (_, rest) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        if matches!(*fields.first()?, "Z" | "X") {
+            return None;
+        }
+        let number = |index: usize| fields.get(index)?.parse().ok();
+        Some(Self { id, parent: number(1)?, session: number(3)?, started: fields.get(19)?.parse().ok()? })
+    }
+
+    fn read(id: i32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+    }
+
+    /// Takes hold of the process, if it is still the same one.
+    fn hold(&self) -> Option<Member> {
+        let fd = pidfd_open(Pid::from_raw(self.id)?, PidfdFlags::empty()).ok()?;
+        (Self::read(self.id)?.started == self.started).then_some(Member(fd))
+    }
+}
+
+fn processes() -> Vec<Stat> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| Stat::read(entry.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_does_not_confuse() {
+        let text = "77 (a) R (b) S 12 77 33 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
+        assert_eq!(Stat::parse(text), Some(Stat { id: 77, parent: 12, session: 33, started: 4242 }));
+        assert_eq!(Stat::parse("77 (a) Z 12 77 33 0"), None);
+    }
+}
