@@ -74,7 +74,9 @@ impl Environments {
                 }
                 Err(_) => {
                     let late = waiting.drain(..);
-                    lines.extend(late.map(|name| format!("cleaning up {name} did not end within {} s", CLEANUP_LIMIT.as_secs())));
+                    lines.extend(late.map(|name| {
+                        format!("cleaning up {name} did not end within {} s", CLEANUP_LIMIT.as_secs())
+                    }));
                 }
             }
         }
@@ -94,7 +96,9 @@ fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environmen
     let name = entry.name();
     let provider = entry.provider()?;
     let config = &world.config;
-    let invalid = |error: crate::config::ConfigError| Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started();
+    let invalid = |error: crate::config::ConfigError| {
+        Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started()
+    };
     let section = config.section(&format!("terminal.backends.{name}"));
     let named = |error: Error| error.with_context(format_args!("backend `{name}`")).not_started();
     let resolved = provider.resolve_config(section).map_err(named)?;
@@ -103,7 +107,9 @@ fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environmen
     let state_dir = world.home.task(name, task);
     home::make_private(&state_dir).map_err(|error| {
         let message = format!("failed to make `{}`: {error}", state_dir.display());
-        Error::new(ErrorKind::IO, message).with_hint("give yourself the right to write there, or make room").not_started()
+        Error::new(ErrorKind::IO, message)
+            .with_hint("give yourself the right to write there, or make room")
+            .not_started()
     })?;
     let mut request = CreateEnvironment::default();
     request.task_id = task.to_owned();
@@ -113,7 +119,8 @@ fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environmen
     request.config = resolved;
     request.state_dir = Some(state_dir.to_string_lossy().into_owned());
     // The setting speaks of containers; a session on this machine is always taken up again.
-    request.persistent = !flags.is_container || config.flag("terminal.container_persistent").map_err(invalid)?;
+    request.persistent =
+        !flags.is_container || config.flag("terminal.container_persistent").map_err(invalid)?;
     request.strip_env = policy::secrets::strip_list(&world.registry).patterns().to_vec();
     tracing::debug!(backend = name, task, "making an environment");
     provider.create_environment(request).map_err(named)

@@ -36,7 +36,9 @@ impl Home {
         let named = std::env::var_os(HOME_VARIABLE).filter(|value| !value.is_empty());
         let path = match named {
             Some(path) => std::path::absolute(path).map_err(HomeError::Current)?,
-            None => dirs::home_dir().filter(|home| home.is_absolute()).ok_or(HomeError::None)?.join(".hostel"),
+            None => {
+                dirs::home_dir().filter(|home| home.is_absolute()).ok_or(HomeError::None)?.join(".hostel")
+            }
         };
         Self::at(path)
     }
@@ -142,7 +144,10 @@ mod tests {
         let texts = ["default", "a/b", "a%2fb", "..", "", "s'; touch p; '", "ä", &long, &other];
         let names: std::collections::BTreeSet<String> = texts.iter().map(|text| encode(text)).collect();
         assert_eq!(names.len(), texts.len());
-        assert!(names.iter().all(|name| name.len() <= LONGEST && !name.contains('/') && name != ".."), "{names:?}");
+        assert!(
+            names.iter().all(|name| name.len() <= LONGEST && !name.contains('/') && name != ".."),
+            "{names:?}"
+        );
     }
 
     #[test]

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use hostel_plugin_api::Error;
 
+use crate::backends;
 use crate::config::{Config, ConfigError, FileError};
 use crate::home::{Home, HomeError};
 use crate::plugins::{self, Catalog};
 use crate::registry::{Entry, Registry};
-use crate::backends;
 
 /// Why there is no world.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +84,8 @@ impl World {
             Error::new(hostel_plugin_api::ErrorKind::INVALID_REQUEST, error.to_string()).not_started()
         })?;
         let name = setting.value.as_str().unwrap_or_default();
-        self.registry.get(name).map_err(|error| error.with_context(format_args!("`terminal.backend` ({})", setting.origin)))
+        self.registry
+            .get(name)
+            .map_err(|error| error.with_context(format_args!("`terminal.backend` ({})", setting.origin)))
     }
 }

@@ -89,7 +89,14 @@ impl ExecOutcome {
     /// Makes the outcome of a command that returned `exit_code`.
     #[must_use]
     pub fn exited(exit_code: i32) -> Self {
-        Self { exit_code, ended: Ended::EXITED, signal: None, cwd: None, warnings: Vec::new(), extra: Extra::new() }
+        Self {
+            exit_code,
+            ended: Ended::EXITED,
+            signal: None,
+            cwd: None,
+            warnings: Vec::new(),
+            extra: Extra::new(),
+        }
     }
 
     /// Makes the outcome of a command that `signal` killed: exit code 128 + `signal`.

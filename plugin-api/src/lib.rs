@@ -1,4 +1,97 @@
-//! draft
+//! Write terminal environment providers for Hostel.
+//!
+//! Hostel runs shell commands for AI agents and people, in whatever place is selected. A *provider* adds such a place: a
+//! vendor's cloud, a container engine, a sandbox. Providers come in plugins, which are folders with a `plugin.yaml` and a shared
+//! library; this crate is all that the library's author needs.
+//!
+//! # A complete plugin
+//!
+//! ```
+//! use std::process::{Command, Stdio};
+//!
+//! use hostel_plugin_api::{
+//!     CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, PluginContext,
+//!     TerminalEnvironmentProvider,
+//! };
+//!
+//! /// Runs each command in a fresh shell, and remembers nothing. A vendor would call his service here.
+//! struct PlainBox;
+//!
+//! impl Environment for PlainBox {
+//!     fn execute(&self, request: ExecRequest, io: &dyn ExecIo) -> Result<ExecOutcome, Error> {
+//!         let mut command = Command::new("sh");
+//!         command.args(["-c", &request.command]).stdin(Stdio::null());
+//!         command.envs(request.env);
+//!         if let Some(cwd) = &request.cwd {
+//!             command.current_dir(cwd);
+//!         }
+//!         let output = command.output().map_err(|error| {
+//!             Error::new(ErrorKind::IO, format!("failed to start `sh`: {error}")).not_started()
+//!         })?;
+//!         io.output(&output.stdout);
+//!         io.output(&output.stderr);
+//!         // No exit code is an error, and never 0.
+//!         match output.status.code() {
+//!             Some(code) => Ok(ExecOutcome::exited(code)),
+//!             None => Err(Error::new(ErrorKind::LOST, "the shell was killed")),
+//!         }
+//!     }
+//!
+//!     fn cleanup(&self) -> Result<(), Error> {
+//!         Ok(())
+//!     }
+//! }
+//!
+//! struct PlainProvider;
+//!
+//! impl TerminalEnvironmentProvider for PlainProvider {
+//!     fn name(&self) -> &str {
+//!         "plainbox"
+//!     }
+//!
+//!     fn is_available(&self) -> bool {
+//!         true
+//!     }
+//!
+//!     fn strip_env_keys(&self) -> Vec<String> {
+//!         vec!["PLAINBOX_TOKEN".into()]
+//!     }
+//!
+//!     fn create_environment(&self, _request: CreateEnvironment) -> Result<Box<dyn Environment>, Error> {
+//!         Ok(Box::new(PlainBox))
+//!     }
+//! }
+//!
+//! fn register(context: &mut PluginContext) -> Result<(), Error> {
+//!     context.register_terminal_environment_provider(PlainProvider);
+//!     Ok(())
+//! }
+//!
+//! hostel_plugin_api::export_plugin!(register);
+//! # fn main() {}
+//! ```
+//!
+//! The crate is of type `cdylib`. Beside the library, in the same folder, stands `plugin.yaml`:
+//!
+//! ```yaml
+//! name: plainbox
+//! version: 0.1.0
+//! description: A fresh shell for each command
+//! kind: backend
+//! ```
+//!
+//! Then `hostel plugins enable plainbox` and `hostel config set terminal.backend plainbox`.
+//!
+//! # The shared shell session
+//!
+//! The example above forgets the working directory, does not stream, and cannot be interrupted. [`shell`] does all that for
+//! any place that can start a process: see [`shell::ShellEnvironment`], and [`shell::Transport`] for the one thing to supply.
+//!
+//! # Compatibility
+//!
+//! A plugin built against version 1.x of this crate runs on every host that has version 1.y. Fields that a later version adds
+//! arrive in `extra`; methods that a later version adds have defaults. See [`abi`].
+
 pub mod abi;
 mod context;
 mod environment;
@@ -6,10 +99,10 @@ mod error;
 mod export;
 mod io;
 mod provider;
+pub mod shell;
 
 pub use context::PluginContext;
 pub use environment::{Ended, Environment, ExecOutcome, ExecRequest, Extra};
 pub use error::{Error, ErrorKind};
 pub use io::{ExecIo, Flow, Stdin};
 pub use provider::{CreateEnvironment, DoctorCheck, Probe, ProbeStatus, TerminalEnvironmentProvider};
-pub mod shell;

@@ -242,7 +242,10 @@ pub trait TerminalEnvironmentProvider: Send + Sync + 'static {
         }
         let detail = self.probe().detail;
         let detail = if detail.is_empty() { "its requirements are not met".to_owned() } else { detail };
-        let error = Error::new(ErrorKind::NOT_CONFIGURED, format!("backend `{}` is not ready: {detail}", self.name()));
+        let error = Error::new(
+            ErrorKind::NOT_CONFIGURED,
+            format!("backend `{}` is not ready: {detail}", self.name()),
+        );
         Err(match self.setup_instructions().first() {
             Some(line) => error.with_hint(line.clone()).not_started(),
             None => error.not_started(),

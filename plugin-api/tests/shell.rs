@@ -75,9 +75,19 @@ impl Session {
 fn exit_codes_are_those_of_the_shell() {
     let session = Session::new();
     let cases = [
-        ("true", 0), ("exit 300", 44), ("exit -1", 255), ("nosuchcommand_q", 127), ("/etc/passwd", 126),
-        ("kill -9 $$", 137), ("kill -TERM $$; echo alive", 143), ("sh -c 'kill -SEGV $$'; exit $?", 139), ("(", 2),
-        ("", 0), ("# only a comment", 0), ("exec printf 'replaced\\n'; echo never", 0), ("trap 'echo bye' EXIT; exit 6", 6),
+        ("true", 0),
+        ("exit 300", 44),
+        ("exit -1", 255),
+        ("nosuchcommand_q", 127),
+        ("/etc/passwd", 126),
+        ("kill -9 $$", 137),
+        ("kill -TERM $$; echo alive", 143),
+        ("sh -c 'kill -SEGV $$'; exit $?", 139),
+        ("(", 2),
+        ("", 0),
+        ("# only a comment", 0),
+        ("exec printf 'replaced\\n'; echo never", 0),
+        ("trap 'echo bye' EXIT; exit 6", 6),
     ];
     for (command, code) in cases {
         let ran = session.run(command);
@@ -98,7 +108,10 @@ fn the_command_is_one_unit() {
     assert_eq!(session.output("echo hi \\"), "hi \\\n");
     assert_eq!(session.output("cat <<-T\n\tindented\n\tT"), "indented\n");
     assert_eq!(session.output("echo $# $0 ${__hostel-gone}"), "0 bash gone\n");
-    assert_eq!(session.output("printf '%s|' 'it'\\''s' \"wow!\" $'\\001\\177é' \"\\$HOME\""), "it's|wow!|\u{1}\u{7f}é|$HOME|");
+    assert_eq!(
+        session.output("printf '%s|' 'it'\\''s' \"wow!\" $'\\001\\177é' \"\\$HOME\""),
+        "it's|wow!|\u{1}\u{7f}é|$HOME|"
+    );
     let long = format!(": '{}'; echo end", "x".repeat(2_000_000));
     assert_eq!(session.output(&long), "end\n");
     let error = session.try_run(ExecRequest::new("echo a\0b"), None).err().unwrap();
@@ -108,7 +121,8 @@ fn the_command_is_one_unit() {
 #[test]
 fn directory_and_exported_variables_last_and_nothing_else() {
     let session = Session::new();
-    session.run("mkdir -p a/b && cd a/b; export KEEP=$'two\\nlines; touch pwned' PLAIN; local=1; unset HOSTVAR");
+    session
+        .run("mkdir -p a/b && cd a/b; export KEEP=$'two\\nlines; touch pwned' PLAIN; local=1; unset HOSTVAR");
     assert_eq!(
         session.output("echo \"${PWD##*/} [$KEEP] [${local-unset}] [${HOSTVAR-unset}]\"; ls"),
         "b [two\nlines; touch pwned] [unset] [unset]\n"
@@ -127,7 +141,8 @@ fn what_belongs_to_one_call_stays_there() {
     session.run("export B1=y");
     let once = |command: &str| {
         let mut request = ExecRequest::new(command);
-        request.env = vec![("ONCE".into(), "1".into()), ("B1".into(), "temp".into()), ("X.Y".into(), "1".into())];
+        request.env =
+            vec![("ONCE".into(), "1".into()), ("B1".into(), "temp".into()), ("X.Y".into(), "1".into())];
         session.try_run(request, None).unwrap().output
     };
     assert_eq!(once("echo $ONCE $B1"), "1 temp\n");
@@ -163,7 +178,9 @@ fn a_directory_that_vanished_is_recovered_from_and_a_wrong_one_is_an_error() {
     assert_eq!((ran.output.as_str(), ran.outcome.warnings.len()), ("hi\n", 1));
     assert_eq!(session.run("true").outcome.warnings.len(), 0);
     assert_eq!(session.output("cd / && pwd"), "/\n");
-    for bad in ["no/such/dir", "nodir; touch pwned", "$(touch pwned)", "-", "~/;touch pwned", "a\ntouch pwned"] {
+    for bad in
+        ["no/such/dir", "nodir; touch pwned", "$(touch pwned)", "-", "~/;touch pwned", "a\ntouch pwned"]
+    {
         let mut request = ExecRequest::new("echo there");
         request.cwd = Some(bad.into());
         assert_eq!(session.try_run(request, None).err().unwrap().kind(), ErrorKind::BAD_CWD, "{bad}");
@@ -250,7 +267,9 @@ fn many_at_once_lose_nothing() {
     std::thread::scope(|scope| {
         for number in 1..=24 {
             let session = &session;
-            scope.spawn(move || session.run(&format!("export V{number}=$(head -c 3000 /dev/zero | tr '\\0' v)")));
+            scope.spawn(move || {
+                session.run(&format!("export V{number}=$(head -c 3000 /dev/zero | tr '\\0' v)"))
+            });
         }
     });
     assert_eq!(session.output("env | grep -c '^V[0-9]*='"), "24\n");

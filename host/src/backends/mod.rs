@@ -53,7 +53,8 @@ pub fn fill(registry: &mut Registry) -> Result<(), Error> {
 
 fn not_built(name: &str) -> Error {
     let message = format!("backend `{name}` is not part of this version of Hostel");
-    let hint = "select another one with `hostel config set terminal.backend NAME`; `hostel backends` lists them";
+    let hint =
+        "select another one with `hostel config set terminal.backend NAME`; `hostel backends` lists them";
     Error::new(ErrorKind::UNSUPPORTED, message).with_hint(hint).not_started()
 }
 

@@ -59,7 +59,9 @@ pub(super) enum Command {
         action: Config,
     },
     /// Print a completion script
-    #[command(after_help = "Example:\n  hostel completions bash > ~/.local/share/bash-completion/completions/hostel")]
+    #[command(
+        after_help = "Example:\n  hostel completions bash > ~/.local/share/bash-completion/completions/hostel"
+    )]
     Completions {
         /// The shell to complete in
         shell: Shell,
@@ -67,13 +69,15 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "One word after `--` is shell text; several are an argument list, and each reaches the program as it is.\n\n\
+#[command(
+    after_help = "One word after `--` is shell text; several are an argument list, and each reaches the program as it is.\n\n\
     Examples:\n  hostel exec -- 'cd src && ls | wc -l'\n  hostel exec -- printf '%s\\n' 'a b' '$HOME'\n  \
     hostel exec --task build --timeout 600 -- make\n  \
     hostel exec --env RUST_LOG=debug --env HOME --cwd /srv -- ./run\n  \
     git diff | hostel exec --stdin --json -- 'patch -p1'\n\n\
     Exit codes: the command's own; 124 timed out, 125 Hostel failed, 126 refused, 128+N killed by signal N,\n\
-    130 interrupted, 2 wrong usage")]
+    130 interrupted, 2 wrong usage"
+)]
 pub(super) struct Exec {
     /// Use this backend instead of `terminal.backend`
     #[arg(long, value_name = "NAME")]
@@ -124,7 +128,9 @@ pub(super) enum Plugins {
         json: bool,
     },
     /// Check a plugin, pin its library, and let it be used
-    #[command(after_help = "The library is pinned by its SHA-256: once it changes, it must be enabled again.")]
+    #[command(
+        after_help = "The library is pinned by its SHA-256: once it changes, it must be enabled again."
+    )]
     Enable {
         /// The plugin
         name: String,
@@ -156,8 +162,10 @@ pub(super) enum Config {
         json: bool,
     },
     /// Set a value in the file, and leave the rest of it as it is
-    #[command(after_help = "Examples:\n  hostel config set terminal.backend acmebox\n  hostel config set terminal.timeout 90\n  \
-                            hostel config set approvals.allow '[cargo test, make]'")]
+    #[command(
+        after_help = "Examples:\n  hostel config set terminal.backend acmebox\n  hostel config set terminal.timeout 90\n  \
+                            hostel config set approvals.allow '[cargo test, make]'"
+    )]
     Set {
         /// The key
         key: String,

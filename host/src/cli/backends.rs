@@ -47,8 +47,10 @@ impl Row {
         let probe = ask(&provider, "probe", silent, |provider| provider.probe());
         row.status = probe.status.as_str();
         row.detail = probe.detail;
-        row.display_name = ask(&provider, "display_name", row.name.clone(), |provider| provider.display_name());
-        row.description = ask(&provider, "description", row.description.clone(), |provider| provider.description());
+        row.display_name =
+            ask(&provider, "display_name", row.name.clone(), |provider| provider.display_name());
+        row.description =
+            ask(&provider, "description", row.description.clone(), |provider| provider.description());
         row.flags = serde_json::to_value(Flags::read(&provider)).unwrap_or_default();
         row
     }
@@ -59,7 +61,8 @@ fn rows(world: &World) -> Vec<Row> {
     let selected = world.selected().ok().map(Entry::name);
     std::thread::scope(|scope| {
         let entries = world.registry.entries();
-        let asked: Vec<_> = entries.into_iter().map(|entry| scope.spawn(move || Row::of(entry, selected))).collect();
+        let asked: Vec<_> =
+            entries.into_iter().map(|entry| scope.spawn(move || Row::of(entry, selected))).collect();
         asked.into_iter().filter_map(|row| row.join().ok()).collect()
     })
 }
@@ -72,8 +75,18 @@ pub(super) fn list(world: &World, json: bool, out: &mut Out) -> Result<(), Failu
         let mut table = vec![["", "NAME", "ORIGIN", "STATUS", "DESCRIPTION"].map(str::to_owned).to_vec()];
         for row in &rows {
             let mark = if row.selected { "*" } else { "" };
-            let about = if row.detail.is_empty() { row.description.clone() } else { format!("{} ({})", row.description, row.detail) };
-            table.push(vec![mark.to_owned(), row.name.clone(), row.origin.clone(), row.status.to_owned(), about]);
+            let about = if row.detail.is_empty() {
+                row.description.clone()
+            } else {
+                format!("{} ({})", row.description, row.detail)
+            };
+            table.push(vec![
+                mark.to_owned(),
+                row.name.clone(),
+                row.origin.clone(),
+                row.status.to_owned(),
+                about,
+            ]);
         }
         out.table(&table)?;
     }
@@ -94,7 +107,9 @@ pub(super) fn status(world: &World, json: bool, out: &mut Out) -> Result<(), Fai
         Ok(row) => (row.status, row.detail.clone()),
         Err(error) => ("unknown", error.message().to_owned()),
     };
-    let counted = |status: &str| world.catalog.candidates.iter().filter(|candidate| candidate.status() == status).count();
+    let counted = |status: &str| {
+        world.catalog.candidates.iter().filter(|candidate| candidate.status() == status).count()
+    };
     let (enabled, bad) = (counted("enabled"), counted("error") + counted("rejected"));
     if json {
         return Ok(out.json(&json!({
@@ -110,7 +125,10 @@ pub(super) fn status(world: &World, json: bool, out: &mut Out) -> Result<(), Fai
         vec!["home:".into(), world.home.path().display().to_string()],
         vec!["backend:".into(), format!("{name} (from {})", setting.origin)],
         vec!["state:".into(), state],
-        vec!["plugins:".into(), format!("{} found, {enabled} enabled, {bad} bad", world.catalog.candidates.len())],
+        vec![
+            "plugins:".into(),
+            format!("{} found, {enabled} enabled, {bad} bad", world.catalog.candidates.len()),
+        ],
     ])?;
     Ok(())
 }

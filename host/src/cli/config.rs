@@ -15,8 +15,18 @@ use crate::world::{Options, World};
 
 /// Last parts of keys whose values are not shown without being asked for.
 const SECRET: [&str; 12] = [
-    "api_key", "apikey", "token", "access_token", "refresh_token", "secret", "client_secret", "password", "passwd",
-    "private_key", "bearer", "auth",
+    "api_key",
+    "apikey",
+    "token",
+    "access_token",
+    "refresh_token",
+    "secret",
+    "client_secret",
+    "password",
+    "passwd",
+    "private_key",
+    "bearer",
+    "auth",
 ];
 
 pub(super) fn run(action: Action, out: &mut Out) -> Result<u8, Failure> {
@@ -43,11 +53,16 @@ fn is_secret(key: &str) -> bool {
 
 fn show(config: &Config, origin: bool, json: bool, out: &mut Out) -> Result<(), Failure> {
     let all = config.all();
-    let shown = |key: &str, value: &serde_yaml::Value| if is_secret(key) { "********".to_owned() } else { value::shown(value) };
+    let shown = |key: &str, value: &serde_yaml::Value| {
+        if is_secret(key) { "********".to_owned() } else { value::shown(value) }
+    };
     if json {
         let entry = |(key, setting): &(String, crate::config::Setting)| {
             let value = if is_secret(key) { json!("********") } else { json!(setting.value) };
-            (key.clone(), if origin { json!({"value": value, "origin": setting.origin.to_string()}) } else { value })
+            (
+                key.clone(),
+                if origin { json!({"value": value, "origin": setting.origin.to_string()}) } else { value },
+            )
         };
         let map: serde_json::Map<String, serde_json::Value> = all.iter().map(entry).collect();
         return Ok(out.json(&map)?);
@@ -84,18 +99,22 @@ fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result
         Found::Unknown(near) => {
             let failure = Failure::new(format!("`{key}` is not a key that anything reads"));
             return Err(match near {
-                Some(near) => failure.with_hint(format!("did you mean `{near}`? `--force` sets it all the same, as text")),
-                None => failure.with_hint("`hostel config show` lists the keys; `--force` sets it all the same, as text"),
+                Some(near) => failure
+                    .with_hint(format!("did you mean `{near}`? `--force` sets it all the same, as text")),
+                None => failure.with_hint(
+                    "`hostel config show` lists the keys; `--force` sets it all the same, as text",
+                ),
             });
         }
     };
     let value = value::read(text, &holds).map_err(|error| Failure::new(format!("`{key}`: {error}")))?;
-    if holds == Type::Backend {
-        check_backend(&world, text, force)?;
-    }
+    let doubt = if holds == Type::Backend { check_backend(&world, text, force)? } else { None };
     ConfigFile::set(home, key, &value)?;
     let shown = if is_secret(&key.to_string()) { "********".to_owned() } else { value::shown(&value) };
     out.line(&format!("{key} = {shown}"))?;
+    if let Some(doubt) = doubt {
+        eprintln!("warning: {doubt}");
+    }
     if holds == Type::Backend
         && let Ok(setting) = Config::load(home, None)?.backend()
         && setting.value.as_str() != Some(text)
@@ -112,8 +131,11 @@ fn declared_by_plugin(world: &World, key: &Key) -> Type {
         return Type::Text;
     }
     let records = world.catalog.candidates.iter().filter_map(|candidate| candidate.record.as_ref());
-    let mut providers = records.flat_map(|record| &record.providers).filter(|provider| provider.name == *backend);
-    let declared = providers.find_map(|provider| provider.config_schema.get(rest.join(".")).cloned()).unwrap_or_default();
+    let mut providers =
+        records.flat_map(|record| &record.providers).filter(|provider| provider.name == *backend);
+    let declared = providers
+        .find_map(|provider| provider.config_schema.get(rest.join(".")).cloned())
+        .unwrap_or_default();
     match declared.get("type").and_then(serde_json::Value::as_str) {
         Some("boolean") => Type::Boolean,
         Some("number") => Type::Number { min: f64::MIN, whole: false },
@@ -126,31 +148,32 @@ fn declared_by_plugin(world: &World, key: &Key) -> Type {
     }
 }
 
-/// Refuses a backend that nobody provides, or whose plugin the user has not enabled.
-fn check_backend(world: &World, name: &str, force: bool) -> Result<(), Failure> {
+/// Refuses a backend that nobody provides, or whose plugin the user has not enabled. Returns why one that may be selected
+/// cannot be used all the same.
+fn check_backend(world: &World, name: &str, force: bool) -> Result<Option<String>, Failure> {
     let reason = match world.registry.get(name) {
         Ok(entry) => entry.closed_because(),
-        Err(_) if force => return Ok(()),
+        Err(error) if force => return Ok(Some(error.message().to_owned())),
         Err(error) => return Err(error.into()),
     };
     match reason {
-        None => Ok(()),
         Some(reason) if !force && reason.kind() == ErrorKind::NOT_CONFIGURED => Err(reason.clone().into()),
-        Some(reason) => {
-            eprintln!("warning: {}", reason.message());
-            Ok(())
-        }
+        reason => Ok(reason.map(|reason| reason.message().to_owned())),
     }
 }
 
 fn edit(home: &Home, out: &mut Out) -> Result<u8, Failure> {
-    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let editor = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".into());
-    make_private(home.path()).map_err(|error| Failure::new(format!("failed to make `{}`: {error}", home.path().display())))?;
+    make_private(home.path())
+        .map_err(|error| Failure::new(format!("failed to make `{}`: {error}", home.path().display())))?;
     // An editor's setting may hold arguments, which only a shell can tell apart.
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(home.config());
-    let status = command.status().map_err(|error| Failure::new(format!("failed to start the editor: {error}")))?;
+    let status =
+        command.status().map_err(|error| Failure::new(format!("failed to start the editor: {error}")))?;
     if !status.success() {
         let failure = Failure::new(format!("the editor `{editor}` ended with {status}"));
         return Err(failure.with_hint("set `EDITOR` to the one that you want"));
@@ -162,14 +185,21 @@ fn check(home: &Home, json: bool, out: &mut Out) -> Result<u8, Failure> {
     let findings = Config::load(home, None)?.check();
     let bad = findings.iter().any(|finding| finding.is_error);
     if json {
-        let rows: Vec<_> = findings.iter().map(|finding| json!({"ok": !finding.is_error, "message": finding.message})).collect();
+        let rows: Vec<_> = findings
+            .iter()
+            .map(|finding| json!({"ok": !finding.is_error, "message": finding.message}))
+            .collect();
         out.json(&rows)?;
     } else if findings.is_empty() {
         out.line("the configuration is in order")?;
     }
     if !json {
         for finding in &findings {
-            out.line(&format!("{}: {}", if finding.is_error { "error" } else { "warning" }, finding.message))?;
+            out.line(&format!(
+                "{}: {}",
+                if finding.is_error { "error" } else { "warning" },
+                finding.message
+            ))?;
         }
     }
     Ok(if bad { FAILED } else { 0 })

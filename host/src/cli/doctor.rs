@@ -29,7 +29,9 @@ pub(super) fn run(json: bool, out: &mut Out) -> Result<u8, Failure> {
     if json {
         out.json(&rows)?;
     } else {
-        let line = |row: &Row| vec![if row.ok { "ok" } else { "FAIL" }.to_owned(), row.label.clone(), row.detail.clone()];
+        let line = |row: &Row| {
+            vec![if row.ok { "ok" } else { "FAIL" }.to_owned(), row.label.clone(), row.detail.clone()]
+        };
         out.table(&rows.iter().map(line).collect::<Vec<_>>())?;
     }
     Ok(if rows.iter().all(|row| row.ok) { 0 } else { FAILED })
@@ -41,20 +43,33 @@ fn examine(world: &World) -> Vec<Row> {
     if findings.is_empty() {
         rows.push(row(true, "configuration", world.home.config().display().to_string(), "hostel"));
     }
-    rows.extend(findings.into_iter().map(|finding| row(!finding.is_error, "configuration", finding.message, "hostel")));
+    rows.extend(
+        findings
+            .into_iter()
+            .map(|finding| row(!finding.is_error, "configuration", finding.message, "hostel")),
+    );
     rows.push(selected(world));
     for candidate in &world.catalog.candidates {
         let label = format!("plugin {}", candidate.name);
         let source = format!("plugin:{}", candidate.name);
         match &candidate.problem {
             Some(problem) => {
-                rows.push(row(false, label, format!("{}: {}", candidate.path.display(), problem.reason()), source));
+                rows.push(row(
+                    false,
+                    label,
+                    format!("{}: {}", candidate.path.display(), problem.reason()),
+                    source,
+                ));
             }
             None => rows.push(row(true, label, candidate.status(), source)),
         }
     }
     let missing = world.catalog.missing.iter();
-    rows.extend(missing.map(|name| row(false, format!("plugin {name}"), "it is enabled, but no folder has it", "hostel")));
+    rows.extend(
+        missing.map(|name| {
+            row(false, format!("plugin {name}"), "it is enabled, but no folder has it", "hostel")
+        }),
+    );
     rows.extend(world.refused.iter().map(|line| row(false, "registration", line.clone(), "hostel")));
     for entry in world.registry.entries() {
         rows.extend(provider(entry));
@@ -67,16 +82,27 @@ fn home(home: &Home) -> Row {
     let access = rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK);
     match access {
         Ok(()) => row(true, "home", path.display().to_string(), "hostel"),
-        Err(rustix::io::Errno::NOENT) => row(true, "home", format!("{} (made when first needed)", path.display()), "hostel"),
-        Err(error) => row(false, "home", format!("`{}` cannot be written to: {error}", path.display()), "hostel"),
+        Err(rustix::io::Errno::NOENT) => {
+            row(true, "home", format!("{} (made when first needed)", path.display()), "hostel")
+        }
+        Err(error) => {
+            row(false, "home", format!("`{}` cannot be written to: {error}", path.display()), "hostel")
+        }
     }
 }
 
 fn selected(world: &World) -> Row {
     match (world.config.backend(), world.selected()) {
         (Ok(setting), Ok(entry)) => match entry.provider() {
-            Ok(_) => row(true, "selected backend", format!("{} (from {})", entry.name(), setting.origin), "hostel"),
-            Err(error) => row(false, "selected backend", format!("{} (from {})", error.message(), setting.origin), "hostel"),
+            Ok(_) => {
+                row(true, "selected backend", format!("{} (from {})", entry.name(), setting.origin), "hostel")
+            }
+            Err(error) => row(
+                false,
+                "selected backend",
+                format!("{} (from {})", error.message(), setting.origin),
+                "hostel",
+            ),
         },
         (Err(error), _) => row(false, "selected backend", error.to_string(), "hostel"),
         (_, Err(error)) => row(false, "selected backend", error.to_string(), "hostel"),

@@ -65,7 +65,9 @@ fn variables(words: &[String]) -> Result<Vec<(String, String)>, String> {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => match std::env::var(word) {
             Ok(value) => Ok((word.clone(), value)),
-            Err(_) => Err(format!("`--env {word}` takes the value from our own environment, where it is not set as text")),
+            Err(_) => Err(format!(
+                "`--env {word}` takes the value from our own environment, where it is not set as text"
+            )),
         },
     };
     words.iter().map(variable).collect()
@@ -87,15 +89,18 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     let environment = environments.get(&world, entry, &arguments.task)?;
     let limit = match arguments.timeout {
         Some(limit) => limit,
-        None => world.config.seconds("terminal.timeout").map_err(|error| {
-            Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started()
-        })?,
+        None => world
+            .config
+            .seconds("terminal.timeout")
+            .map_err(|error| Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started())?,
     };
     let mut request = ExecRequest::new(join(&arguments.command));
     request.cwd = arguments.cwd;
     request.env = env;
     if arguments.stdin {
-        request.stdin = Stdin::Fd(io::stdin().as_fd().try_clone_to_owned().map_err(|error| Error::from(error).not_started())?);
+        request.stdin = Stdin::Fd(
+            io::stdin().as_fd().try_clone_to_owned().map_err(|error| Error::from(error).not_started())?,
+        );
     }
     let io = Io::new(limit, sink(&world, arguments.json, arguments.raw, arguments.max_output))?;
     let outcome = environment.execute(request, &io);
@@ -142,7 +147,10 @@ enum Sink {
 
 fn sink(world: &World, json: bool, raw: bool, limit: u32) -> Sink {
     if json {
-        return Sink::Keep(Collector::new(usize::try_from(limit).unwrap_or(usize::MAX), world.home.outputs()));
+        return Sink::Keep(Collector::new(
+            usize::try_from(limit).unwrap_or(usize::MAX),
+            world.home.outputs(),
+        ));
     }
     let stdout = io::stdout();
     if raw || !stdout.is_terminal() { Sink::Raw(stdout) } else { Sink::Screen(Screen::new(stdout)) }
@@ -160,7 +168,12 @@ impl Io {
     fn new(limit: Duration, sink: Sink) -> Result<Self, Error> {
         let cancel = Cancel::new()?;
         cancel.on_signals(&[SIGINT, SIGTERM, SIGHUP])?;
-        Ok(Self { cancel, deadline: Instant::now().checked_add(limit), sink: Mutex::new(sink), closed: Mutex::new(false) })
+        Ok(Self {
+            cancel,
+            deadline: Instant::now().checked_add(limit),
+            sink: Mutex::new(sink),
+            closed: Mutex::new(false),
+        })
     }
 
     fn sink(&self) -> MutexGuard<'_, Sink> {

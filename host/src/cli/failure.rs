@@ -93,7 +93,9 @@ impl From<OpenError> for Failure {
             OpenError::File(error) => error.into(),
             OpenError::Config(error) => error.into(),
             OpenError::Backends(error) => error.into(),
-            OpenError::Plugins(..) => Self::new(error.to_string()).with_hint("give yourself the right to read it"),
+            OpenError::Plugins(..) => {
+                Self::new(error.to_string()).with_hint("give yourself the right to read it")
+            }
         }
     }
 }

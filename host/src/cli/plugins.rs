@@ -17,7 +17,11 @@ pub(super) fn run(action: Plugins, out: &mut Out) -> Result<(), Failure> {
         Plugins::Enable { name } => enable(&world, &name, out),
         Plugins::Disable { name } => {
             let changed = plugins::disable(&world.home, &world.catalog, &name)?;
-            Ok(out.line(&if changed { format!("disabled {name}") } else { format!("{name} was not enabled") })?)
+            Ok(out.line(&if changed {
+                format!("disabled {name}")
+            } else {
+                format!("{name} was not enabled")
+            })?)
         }
     }
 }
@@ -42,7 +46,9 @@ impl<'a> Row<'a> {
             name: &candidate.name,
             version: manifest.map(|manifest| manifest.version.as_str()),
             description: manifest.map(|manifest| manifest.description.as_str()),
-            kind: manifest.map(|manifest| manifest.kinds.iter().map(|kind| kind.as_str()).collect()).unwrap_or_default(),
+            kind: manifest
+                .map(|manifest| manifest.kinds.iter().map(|kind| kind.as_str()).collect())
+                .unwrap_or_default(),
             provides: manifest.map(|manifest| manifest.provides.as_slice()).unwrap_or_default(),
             status: candidate.status(),
             error: candidate.problem.as_ref().map(plugins::Problem::reason),
@@ -60,7 +66,8 @@ fn list(world: &World, json: bool, out: &mut Out) -> Result<(), Failure> {
     if rows.is_empty() {
         out.line(&format!("no plugins in {}", world.home.plugins().display()))?;
     } else {
-        let mut table = vec![["NAME", "VERSION", "STATUS", "PROVIDES", "DESCRIPTION"].map(str::to_owned).to_vec()];
+        let mut table =
+            vec![["NAME", "VERSION", "STATUS", "PROVIDES", "DESCRIPTION"].map(str::to_owned).to_vec()];
         for row in &rows {
             table.push(vec![
                 row.name.to_owned(),
@@ -91,13 +98,17 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
     };
     let row = Row::of(candidate);
     let manifest = candidate.found.as_ref().map(|found| &found.manifest);
-    let checked = candidate.found.as_ref().map(|found| found.verify(candidate.record.as_ref().map(|record| &record.pin)));
+    let checked = candidate
+        .found
+        .as_ref()
+        .map(|found| found.verify(candidate.record.as_ref().map(|record| &record.pin)));
     let loadable = match &checked {
         None => row.error.map(str::to_owned),
         Some(Ok(_)) => None,
         Some(Err(error)) => Some(error.to_string()),
     };
-    let required: Vec<_> = manifest.map(|manifest| manifest.requires_env.as_slice()).unwrap_or_default().iter().collect();
+    let required: Vec<_> =
+        manifest.map(|manifest| manifest.requires_env.as_slice()).unwrap_or_default().iter().collect();
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if json {
         let mut value = serde_json::to_value(&row).unwrap_or_default();
@@ -137,15 +148,25 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
         add("library", Some(&format!("{} ({} bytes)", record.pin.library, record.pin.size)));
         add("sha256", Some(&record.pin.sha256));
         add("built for", Some(&format!("plugin API {}", record.api_version)));
-        let stripped: Vec<&str> =
-            record.providers.iter().flat_map(|provider| provider.strip_env_keys.iter().map(String::as_str)).collect();
+        let stripped: Vec<&str> = record
+            .providers
+            .iter()
+            .flat_map(|provider| provider.strip_env_keys.iter().map(String::as_str))
+            .collect();
         add("hides", Some(&stripped.join(", ")));
     }
     for required in required {
         let state = if is_set(&required.name) { "set" } else { "not set" };
         let about = required.description.as_deref().unwrap_or_default();
         let url = required.url.as_deref().map(|url| format!(" ({url})")).unwrap_or_default();
-        add("wants", Some(&format!("{}: {state}{}{about}{url}", required.name, if about.is_empty() { "" } else { "; " })));
+        add(
+            "wants",
+            Some(&format!(
+                "{}: {state}{}{about}{url}",
+                required.name,
+                if about.is_empty() { "" } else { "; " }
+            )),
+        );
     }
     add("problem", loadable.as_deref());
     for warning in row.warnings {
@@ -160,7 +181,11 @@ fn enable(world: &World, name: &str, out: &mut Out) -> Result<(), Failure> {
     let Some(manifest) = candidate.found.as_ref().map(|found| &found.manifest) else { return Ok(()) };
     for required in &manifest.requires_env {
         if std::env::var_os(&required.name).is_none_or(|value| value.is_empty()) {
-            let about = required.description.as_deref().map(|about| format!(" ({})", visible(about))).unwrap_or_default();
+            let about = required
+                .description
+                .as_deref()
+                .map(|about| format!(" ({})", visible(about)))
+                .unwrap_or_default();
             eprintln!("note: it wants the variable `{}`{about}, which is not set", required.name);
         }
     }

@@ -31,10 +31,14 @@ impl Out {
     /// Prints rows in columns; the first row is the head.
     pub(super) fn table(&mut self, rows: &[Vec<String>]) -> io::Result<()> {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+        let width = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+        };
         let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         for row in rows {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{}{}", visible(cell), " ".repeat(width - cell.chars().count())));
+            let cells = row.iter().zip(&widths).map(|(cell, width)| {
+                format!("{}{}", visible(cell), " ".repeat(width - cell.chars().count()))
+            });
             self.line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
         }
         Ok(())

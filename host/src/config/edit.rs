@@ -150,7 +150,9 @@ fn remove_from_tree(tree: &mut Value, parts: &[String]) {
             }
         }
         Value::Sequence(items) => {
-            let Some(index) = first.parse::<usize>().ok().filter(|index| *index < items.len()) else { return };
+            let Some(index) = first.parse::<usize>().ok().filter(|index| *index < items.len()) else {
+                return;
+            };
             if rest.is_empty() {
                 items.remove(index);
             } else {
@@ -212,7 +214,8 @@ mod tests {
             ("terminal:\n  backend: local", "terminal:\n  backend: docker"),
         ] {
             let before = tree(text.trim_start_matches('\u{feff}'));
-            let edited = set(text, &before, &Key::parse("terminal.backend").unwrap(), &Value::String("docker".into()));
+            let edited =
+                set(text, &before, &Key::parse("terminal.backend").unwrap(), &Value::String("docker".into()));
             assert_eq!(edited.unwrap(), wanted, "{text:?}");
         }
     }

@@ -107,7 +107,10 @@ impl Config {
         let name = key.to_string();
         if name == BACKEND {
             if let Some(flag) = &self.flag {
-                return Some(Setting { value: Value::String(flag.clone()), origin: Origin::Flag("--backend") });
+                return Some(Setting {
+                    value: Value::String(flag.clone()),
+                    origin: Origin::Flag("--backend"),
+                });
             }
             if let Some(name) = &self.environment {
                 let origin = Origin::Environment(BACKEND_VARIABLE);
@@ -116,7 +119,8 @@ impl Config {
         }
         let aliases = schema::aliases_of(&name).filter_map(|old| Key::parse(old).ok());
         let mut names = std::iter::once(key.clone()).chain(aliases);
-        let in_file = names.find_map(|key| super::get(&self.file.tree, &key)).filter(|value| !value.is_null());
+        let in_file =
+            names.find_map(|key| super::get(&self.file.tree, &key)).filter(|value| !value.is_null());
         match in_file {
             Some(value) => Some(Setting { value: value.clone(), origin: Origin::File(self.path.clone()) }),
             None => {
@@ -147,7 +151,10 @@ impl Config {
         let mut findings = Vec::new();
         for name in leaves(&self.file.tree, &mut Vec::new()) {
             let Ok(key) = Key::parse(&name) else {
-                findings.push(Finding { is_error: false, message: format!("`{name}`: nothing reads a key of this form") });
+                findings.push(Finding {
+                    is_error: false,
+                    message: format!("`{name}`: nothing reads a key of this form"),
+                });
                 continue;
             };
             if let Some(new) = schema::alias(&name) {
@@ -313,13 +320,17 @@ mod tests {
         assert_eq!(config.backend().unwrap().origin, Origin::Environment(BACKEND_VARIABLE));
         config.flag = Some("local".into());
         let setting = config.backend().unwrap();
-        assert_eq!((setting.value, setting.origin), (Value::String("local".into()), Origin::Flag("--backend")));
+        assert_eq!(
+            (setting.value, setting.origin),
+            (Value::String("local".into()), Origin::Flag("--backend"))
+        );
         assert_eq!(config.seconds("terminal.timeout").unwrap(), Duration::from_secs(180));
     }
 
     #[test]
     fn a_value_that_does_not_fit_is_an_error_and_never_a_default() {
-        let config = config("terminal:\n  backend: [a]\n  timeout: soon\nplugins:\n  enabled: acmebox\n", None);
+        let config =
+            config("terminal:\n  backend: [a]\n  timeout: soon\nplugins:\n  enabled: acmebox\n", None);
         assert!(config.backend().is_err());
         assert!(config.seconds("terminal.timeout").is_err());
         assert!(config.list("plugins.enabled").is_err());

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -61,9 +61,10 @@ impl FileError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Syntax { .. } | Self::NotMapping(..) | Self::NotText { .. } => {
-                Some("mend the file with `hostel config edit`; it is never written to while it cannot be read".into())
-            }
+            Self::Syntax { .. } | Self::NotMapping(..) | Self::NotText { .. } => Some(
+                "mend the file with `hostel config edit`; it is never written to while it cannot be read"
+                    .into(),
+            ),
             Self::Edit(path, EditError::Guard(_)) => {
                 Some(format!("change it by hand: `hostel config edit` opens `{}`", path.display()))
             }
@@ -100,7 +101,10 @@ impl ConfigFile {
         };
         let text = String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            FileError::NotText { path: path.clone(), line: 1 + good.iter().filter(|byte| **byte == b'\n').count() }
+            FileError::NotText {
+                path: path.clone(),
+                line: 1 + good.iter().filter(|byte| **byte == b'\n').count(),
+            }
         })?;
         let tree = parse(&path, text.trim_start_matches('\u{feff}'))?;
         Ok(Self { text, tree })
@@ -129,7 +133,11 @@ impl ConfigFile {
     /// # Errors
     ///
     /// As [`set`](Self::set), and if what stands there is no list of texts.
-    pub fn change_list(home: &Home, key: &Key, change: impl FnOnce(&mut Vec<String>)) -> Result<bool, FileError> {
+    pub fn change_list(
+        home: &Home,
+        key: &Key,
+        change: impl FnOnce(&mut Vec<String>),
+    ) -> Result<bool, FileError> {
         Self::change(home, |file| {
             let present = super::get(&file.tree, key).filter(|value| !value.is_null());
             let mut items = match present {
@@ -154,7 +162,12 @@ impl ConfigFile {
         let path = home.config();
         let failed = |error| FileError::Write(path.clone(), error);
         make_private(&home.locks()).map_err(failed)?;
-        let lock = File::options().create(true).append(true).open(home.locks().join("config")).map_err(failed)?;
+        let lock = File::options()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(home.locks().join("config"))
+            .map_err(failed)?;
         flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
         let file = Self::read(&path)?;
         let text = edit(&file).map_err(|error| FileError::Edit(path.clone(), error))?;
@@ -230,7 +243,8 @@ mod tests {
         ];
         for (bytes, expected) in cases {
             fs::write(home.config(), bytes).unwrap();
-            let error = ConfigFile::set(&home, &key("terminal.backend"), &Value::String("docker".into())).unwrap_err();
+            let error = ConfigFile::set(&home, &key("terminal.backend"), &Value::String("docker".into()))
+                .unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
             assert!(error.hint().is_some());
             assert_eq!(fs::read(home.config()).unwrap(), bytes);
@@ -250,7 +264,9 @@ mod tests {
         std::thread::scope(|scope| {
             for number in 0..12 {
                 let home = &home;
-                scope.spawn(move || ConfigFile::set(home, &key(&format!("k{number}")), &Value::Bool(true)).unwrap());
+                scope.spawn(move || {
+                    ConfigFile::set(home, &key(&format!("k{number}")), &Value::Bool(true)).unwrap()
+                });
             }
         });
         assert!(home.config().is_symlink());

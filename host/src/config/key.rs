@@ -9,7 +9,9 @@ pub enum KeyError {
     #[error("`{0}` is not a key: a part between the dots is empty")]
     EmptyPart(String),
     /// A character that no key has.
-    #[error("`{0}` is not a key: parts are of letters, digits, `_` and `-`, and list items are numbered as in `hooks.1.run`")]
+    #[error(
+        "`{0}` is not a key: parts are of letters, digits, `_` and `-`, and list items are numbered as in `hooks.1.run`"
+    )]
     Character(String),
 }
 
@@ -28,7 +30,9 @@ impl Key {
         if parts.iter().any(String::is_empty) {
             return Err(KeyError::EmptyPart(text.escape_debug().to_string()));
         }
-        let plain = |part: &String| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+        let plain = |part: &String| {
+            part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        };
         if !parts.iter().all(plain) {
             return Err(KeyError::Character(text.escape_debug().to_string()));
         }

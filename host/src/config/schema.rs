@@ -79,7 +79,12 @@ const fn key(key: &'static str, holds: Holds, default: &'static str, about: &'st
 pub const KEYS: &[Declared] = &[
     key("approvals.allow", Holds::List, "", "commands that run without asking"),
     key("approvals.deny", Holds::List, "", "commands that never run"),
-    key("approvals.mode", Holds::Choice(&["ask", "off", "deny"]), "ask", "what happens to dangerous commands"),
+    key(
+        "approvals.mode",
+        Holds::Choice(&["ask", "off", "deny"]),
+        "ask",
+        "what happens to dangerous commands",
+    ),
     key("approvals.timeout_s", Holds::Seconds, "60", "seconds to wait for an answer"),
     key("plugins.disabled", Holds::List, "", "plugins that are never loaded; wins over `enabled`"),
     key("plugins.enabled", Holds::List, "", "plugins that may be loaded"),
@@ -93,17 +98,37 @@ pub const KEYS: &[Declared] = &[
     key("terminal.container_cpu", Holds::Whole(1), "1", "processors of a container"),
     key("terminal.container_disk", Holds::Whole(1), "51200", "disk of a container, MiB"),
     key("terminal.container_memory", Holds::Whole(1), "5120", "memory of a container, MiB"),
-    key("terminal.container_persistent", Holds::Boolean, "true", "whether a task's environment outlives the host"),
+    key(
+        "terminal.container_persistent",
+        Holds::Boolean,
+        "true",
+        "whether a task's environment outlives the host",
+    ),
     key("terminal.cwd", Holds::Text, "", "directory in which sessions start"),
     key("terminal.docker.env", Holds::Section, "", "variables of a container"),
     key("terminal.docker.extra_args", Holds::List, "", "more arguments for `docker run`"),
     key("terminal.docker.forward_env", Holds::List, "", "host variables that a container gets"),
     key("terminal.docker.image", Holds::Text, "", "image of a container"),
-    key("terminal.docker.mount_cwd_to_workspace", Holds::Boolean, "false", "whether the host's directory is mounted"),
+    key(
+        "terminal.docker.mount_cwd_to_workspace",
+        Holds::Boolean,
+        "false",
+        "whether the host's directory is mounted",
+    ),
     key("terminal.docker.network", Holds::Boolean, "true", "whether a container has a network"),
-    key("terminal.docker.run_as_host_user", Holds::Boolean, "false", "whether a container runs as the host's user"),
+    key(
+        "terminal.docker.run_as_host_user",
+        Holds::Boolean,
+        "false",
+        "whether a container runs as the host's user",
+    ),
     key("terminal.docker.volumes", Holds::List, "", "volumes of a container"),
-    key("terminal.lifetime_seconds", Holds::Seconds, "300", "seconds of idleness before an environment is closed"),
+    key(
+        "terminal.lifetime_seconds",
+        Holds::Seconds,
+        "300",
+        "seconds of idleness before an environment is closed",
+    ),
     key("terminal.ssh.host", Holds::Text, "", "host to connect to"),
     key("terminal.ssh.key", Holds::Text, "", "file of the private key"),
     key("terminal.ssh.port", Holds::Whole(1), "22", "port to connect to"),
@@ -153,7 +178,10 @@ pub fn aliases_of(key: &str) -> impl Iterator<Item = &'static str> {
 /// Returns the default of a declared key, as YAML.
 #[must_use]
 pub fn default_of(key: &str) -> Option<&'static str> {
-    KEYS.iter().find(|declared| declared.key == key).map(|declared| declared.default).filter(|text| !text.is_empty())
+    KEYS.iter()
+        .find(|declared| declared.key == key)
+        .map(|declared| declared.default)
+        .filter(|text| !text.is_empty())
 }
 
 /// Finds what `key` holds.

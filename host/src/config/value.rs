@@ -44,7 +44,8 @@ pub fn read(text: &str, holds: &Type) -> Result<Value, ValueError> {
 fn number(text: &str, min: f64, whole: bool) -> Result<Value, ValueError> {
     let kind = if whole { "a whole number" } else { "a number" };
     let wrong = || ValueError::Type(kind.into(), text.escape_debug().to_string());
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E'));
+    let plain =
+        text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E'));
     let value: f64 = if plain { text.parse().map_err(|_| wrong())? } else { return Err(wrong()) };
     if !value.is_finite() || (whole && value.fract() != 0.0) {
         return Err(wrong());
@@ -66,7 +67,10 @@ fn list(text: &str) -> Option<Value> {
         return Some(Value::Sequence(items.into_iter().map(Value::String).collect()));
     }
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
-    items.iter().all(|item| !item.is_empty()).then(|| items.into_iter().map(|item| Value::String(item.into())).collect())
+    items
+        .iter()
+        .all(|item| !item.is_empty())
+        .then(|| items.into_iter().map(|item| Value::String(item.into())).collect())
 }
 
 /// Returns whether a value that stands in the file is of the type `holds`.
@@ -76,7 +80,9 @@ pub fn fits(value: &Value, holds: &Type) -> bool {
         (Type::Text | Type::Backend, Value::String(_)) => true,
         (Type::Choice(words), Value::String(text)) => words.contains(text),
         // Other programs read a bare `off` as false; the word that was meant is known.
-        (Type::Choice(words), Value::Bool(value)) => words.iter().any(|word| word == if *value { "on" } else { "off" }),
+        (Type::Choice(words), Value::Bool(value)) => {
+            words.iter().any(|word| word == if *value { "on" } else { "off" })
+        }
         (Type::Boolean, Value::Bool(_)) => true,
         (Type::Number { min, whole }, Value::Number(number)) => {
             number.as_f64().is_some_and(|value| value >= *min && (!whole || value.fract() == 0.0))
@@ -105,7 +111,9 @@ const SPECIAL: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false",
 
 fn is_plain(text: &str) -> bool {
     let starts = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/' || first == '_');
-    let inner = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'@' | b'+'));
+    let inner = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'@' | b'+'));
     starts && inner && !SPECIAL.contains(&text.to_ascii_lowercase().as_str())
 }
 
@@ -157,7 +165,9 @@ mod tests {
         for plain in ["local", "acmebox", "/usr/bin", "a.b-c"] {
             assert!(is_plain(plain), "{plain}");
         }
-        for quoted in ["off", "NO", "null", "1.10", "00701", "{message}", "", "a: b", "~", "a #b", ".inf", "12:30", "ä"] {
+        for quoted in
+            ["off", "NO", "null", "1.10", "00701", "{message}", "", "a: b", "~", "a #b", ".inf", "12:30", "ä"]
+        {
             assert!(!is_plain(quoted), "{quoted}");
         }
     }

@@ -83,7 +83,10 @@ impl Collector {
                 self.spill = Some(spill);
             }
             Err(error) => {
-                self.failed = Some(format!("the whole output could not be kept in `{}`: {error}", self.spill_dir.display()));
+                self.failed = Some(format!(
+                    "the whole output could not be kept in `{}`: {error}",
+                    self.spill_dir.display()
+                ));
             }
         }
     }
@@ -91,7 +94,12 @@ impl Collector {
     /// Returns what was kept.
     #[must_use]
     pub fn finish(mut self) -> Kept {
-        let warnings = self.failed.take().into_iter().chain(self.spill.as_mut().and_then(|spill| spill.cut.take())).collect();
+        let warnings = self
+            .failed
+            .take()
+            .into_iter()
+            .chain(self.spill.as_mut().and_then(|spill| spill.cut.take()))
+            .collect();
         let path = self.spill.as_ref().map(|spill| spill.path().to_owned());
         let tail = Vec::from(std::mem::take(&mut self.tail));
         if (self.head.len() + tail.len()) as u64 == self.total {
@@ -102,7 +110,8 @@ impl Collector {
         let tail = &tail[tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count()..];
         let omitted = self.total - (head.len() + tail.len()) as u64;
         let gap = if head.last().is_none_or(|byte| *byte == b'\n') { "" } else { "\n" };
-        let text = format!("{}{gap}[… {omitted} of {} bytes left out …]\n{}", lossy(head), self.total, lossy(tail));
+        let text =
+            format!("{}{gap}[… {omitted} of {} bytes left out …]\n{}", lossy(head), self.total, lossy(tail));
         Kept { text, total: self.total, omitted, path, warnings }
     }
 }

@@ -42,7 +42,10 @@ impl Spill {
         match self.file.write_all(part) {
             Ok(()) => self.written += part.len() as u64,
             Err(error) => {
-                self.cut = Some(format!("`{}` holds only the beginning of the output: {error}", self.path.display()));
+                self.cut = Some(format!(
+                    "`{}` holds only the beginning of the output: {error}",
+                    self.path.display()
+                ));
             }
         }
         if part.len() < bytes.len() && self.cut.is_none() {
@@ -59,7 +62,8 @@ fn prune(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let modified = entry.metadata().and_then(|meta| meta.modified());
-        let old = modified.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > LIFETIME));
+        let old =
+            modified.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > LIFETIME));
         if old {
             // Another process may have removed it just now.
             let _ = fs::remove_file(entry.path());

@@ -11,7 +11,10 @@ pub fn join(words: &[String]) -> String {
 }
 
 fn quote(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b',' | b':' | b'@' | b'%');
+    let plain = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b',' | b':' | b'@' | b'%')
+    };
     if !word.is_empty() && word.bytes().all(plain) {
         return word.to_owned();
     }
@@ -26,6 +29,9 @@ mod tests {
     fn one_word_is_text_and_several_are_a_list() {
         let words = |words: &[&str]| join(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         assert_eq!(words(&["echo $HOME; exit 7"]), "echo $HOME; exit 7");
-        assert_eq!(words(&["printf", "%s", "a b", "$X", "it's", "", "~", "A=1"]), r"printf %s 'a b' '$X' 'it'\''s' '' '~' 'A=1'");
+        assert_eq!(
+            words(&["printf", "%s", "a b", "$X", "it's", "", "~", "A=1"]),
+            r"printf %s 'a b' '$X' 'it'\''s' '' '~' 'A=1'"
+        );
     }
 }

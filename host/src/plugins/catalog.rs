@@ -92,7 +92,9 @@ impl Catalog {
     /// Fails only if the folder `plugins/` itself cannot be read.
     pub fn scan(home: &Home, enabled: &[String], disabled: &[String]) -> io::Result<Self> {
         let mut folders = match fs::read_dir(home.plugins()) {
-            Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?,
+            Ok(entries) => {
+                entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
@@ -108,7 +110,8 @@ impl Catalog {
             };
         }
         reject_duplicates(&mut candidates);
-        let missing = enabled.iter().filter(|name| !candidates.iter().any(|candidate| candidate.name == **name));
+        let missing =
+            enabled.iter().filter(|name| !candidates.iter().any(|candidate| candidate.name == **name));
         Ok(Self { missing: missing.cloned().collect(), candidates })
     }
 
@@ -147,7 +150,9 @@ fn read(home: &Home, path: PathBuf) -> Candidate {
             candidate.name.clone_from(&manifest.name);
             candidate.warnings = warnings;
             if manifest.name != folder_name {
-                candidate.warnings.push(format!("the folder is called `{folder_name}`, the plugin `{}`", manifest.name));
+                candidate
+                    .warnings
+                    .push(format!("the folder is called `{folder_name}`, the plugin `{}`", manifest.name));
             }
             candidate.record = Record::load(home, &manifest.name);
             candidate.found = Some(Discovered { folder, manifest });
@@ -170,10 +175,14 @@ fn reject_duplicates(candidates: &mut [Candidate]) {
         let names = names.chain(found.manifest.provides.iter().map(|name| (fold(name), "backend")));
         let names: Vec<(String, &'static str)> = names.collect();
         let clash = names.iter().find_map(|(name, kind)| {
-            taken.iter().find(|(other, other_kind, _)| other == name && other_kind == kind).map(|other| (kind, name, &other.2))
+            taken
+                .iter()
+                .find(|(other, other_kind, _)| other == name && other_kind == kind)
+                .map(|other| (kind, name, &other.2))
         });
         if let Some((kind, name, path)) = clash {
-            let reason = format!("the {kind} name `{name}` is taken by `{}`, which comes first", path.display());
+            let reason =
+                format!("the {kind} name `{name}` is taken by `{}`, which comes first", path.display());
             candidate.problem = Some(Problem::Rejected(reason));
             continue;
         }
@@ -208,11 +217,22 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", home.plugins().join("g")).unwrap();
         let lists = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let catalog = Catalog::scan(&home, &lists(&["a", "off", "gone"]), &lists(&["off"])).unwrap();
-        let seen: Vec<(&str, &str)> =
-            catalog.candidates.iter().map(|candidate| (candidate.name.as_str(), candidate.status())).collect();
+        let seen: Vec<(&str, &str)> = catalog
+            .candidates
+            .iter()
+            .map(|candidate| (candidate.name.as_str(), candidate.status()))
+            .collect();
         assert_eq!(
             seen,
-            [("a", "enabled"), ("b", "rejected"), ("c", "rejected"), ("other", "not enabled"), ("off", "disabled"), ("f", "error"), ("g", "error")]
+            [
+                ("a", "enabled"),
+                ("b", "rejected"),
+                ("c", "rejected"),
+                ("other", "not enabled"),
+                ("off", "disabled"),
+                ("f", "error"),
+                ("g", "error")
+            ]
         );
         assert_eq!(catalog.missing, ["gone"]);
         assert_eq!(catalog.candidates[3].warnings, ["the folder is called `d`, the plugin `other`"]);

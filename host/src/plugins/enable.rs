@@ -63,7 +63,8 @@ pub fn enable<'a>(home: &Home, catalog: &'a Catalog, name: &str) -> Result<&'a C
     let Some(found) = &candidate.found else { return Err(EnableError::Unknown(name.to_owned())) };
     let verified = found.verify(None)?;
     let providers = inspect(home, found, verified.pin())?;
-    let record = Record { pin: verified.pin().clone(), api_version: verified.api_version().to_owned(), providers };
+    let record =
+        Record { pin: verified.pin().clone(), api_version: verified.api_version().to_owned(), providers };
     let before = Record::load(home, name);
     record.save(home, name).map_err(|(path, error)| EnableError::Record(path, error))?;
     let listed = || -> Result<(), EnableError> {
@@ -72,7 +73,9 @@ pub fn enable<'a>(home: &Home, catalog: &'a Catalog, name: &str) -> Result<&'a C
                 list.push(name.to_owned());
             }
         })?;
-        ConfigFile::change_list(home, &Key::parse("plugins.disabled")?, |list| list.retain(|listed| listed != name))?;
+        ConfigFile::change_list(home, &Key::parse("plugins.disabled")?, |list| {
+            list.retain(|listed| listed != name)
+        })?;
         Ok(())
     };
     match listed() {
@@ -96,8 +99,9 @@ pub fn disable(home: &Home, catalog: &Catalog, name: &str) -> Result<bool, Enabl
     if catalog.get(name).is_none() && !catalog.missing.iter().any(|missing| missing == name) {
         return Err(EnableError::Unknown(name.to_owned()));
     }
-    let changed =
-        ConfigFile::change_list(home, &Key::parse("plugins.enabled")?, |list| list.retain(|listed| listed != name))?;
+    let changed = ConfigFile::change_list(home, &Key::parse("plugins.enabled")?, |list| {
+        list.retain(|listed| listed != name)
+    })?;
     Record::remove(home, name);
     Ok(changed)
 }
@@ -108,11 +112,14 @@ fn inspect(home: &Home, found: &Discovered, pin: &Pin) -> Result<Vec<ProviderRec
     let failed = |reason: String| {
         LoadError::new(name, Step::Register, reason, "this is a fault of the plugin: tell its author")
     };
-    let program = std::env::current_exe().map_err(|error| failed(format!("failed to find this program: {error}")))?;
+    let program =
+        std::env::current_exe().map_err(|error| failed(format!("failed to find this program: {error}")))?;
     let mut command = Command::new(program);
     command.args([INSPECT_COMMAND, name, &pin.sha256]).env(crate::home::HOME_VARIABLE, home.path());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().map_err(|error| failed(format!("failed to start a process to look at it: {error}")))?;
+    let mut child = command
+        .spawn()
+        .map_err(|error| failed(format!("failed to start a process to look at it: {error}")))?;
     let (sender, receiver) = mpsc::channel();
     let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
     let reader = thread::spawn(move || {
@@ -135,7 +142,8 @@ fn inspect(home: &Home, found: &Discovered, pin: &Pin) -> Result<Vec<ProviderRec
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
-    let status = child.wait().map_err(|error| failed(format!("lost the process that looked at it: {error}")))?;
+    let status =
+        child.wait().map_err(|error| failed(format!("lost the process that looked at it: {error}")))?;
     if !in_time {
         return Err(failed(format!("it did not answer within {} s", LIMIT.as_secs())));
     }
@@ -143,13 +151,16 @@ fn inspect(home: &Home, found: &Discovered, pin: &Pin) -> Result<Vec<ProviderRec
     let answer: Option<Answer> = serde_json::from_str(&text).ok();
     match answer {
         Some(Answer::Providers(providers)) if status.success() => Ok(providers),
-        Some(Answer::Failed { step, reason, hint }) => Err(LoadError { plugin: name.clone(), step, reason, hint }),
+        Some(Answer::Failed { step, reason, hint }) => {
+            Err(LoadError { plugin: name.clone(), step, reason, hint })
+        }
         _ => {
             let mut reason = crash(status);
             let said = errors.join().unwrap_or_default();
             if let Some(line) = said.lines().rev().find(|line| !line.trim().is_empty()) {
                 // Writing to a string cannot fail.
-                let _ = write!(reason, "; its last words: {}", line.trim().chars().take(200).collect::<String>());
+                let _ =
+                    write!(reason, "; its last words: {}", line.trim().chars().take(200).collect::<String>());
             }
             Err(failed(reason))
         }
@@ -162,7 +173,9 @@ fn crash(status: ExitStatus) -> String {
             let name = crate::exec::signal_name(signal);
             format!("its library killed the process that looked at it first ({name})")
         }
-        (None, Some(code)) => format!("its library ended the process that looked at it first (exit code {code})"),
+        (None, Some(code)) => {
+            format!("its library ended the process that looked at it first (exit code {code})")
+        }
         (None, None) => "its library ended the process that looked at it first".to_owned(),
     }
 }
@@ -183,11 +196,24 @@ pub fn inspect_here(home: &Home, catalog: &Catalog, name: &str, sha256: &str) ->
         let found = catalog.get(name).and_then(|candidate| candidate.found.as_ref()).ok_or_else(gone)?;
         let verified = found.verify(None)?;
         if verified.pin().sha256 != sha256 {
-            return Err(LoadError::new(name, Step::Checksum, "its library changed while it was being enabled", "try again"));
+            return Err(LoadError::new(
+                name,
+                Step::Checksum,
+                "its library changed while it was being enabled",
+                "try again",
+            ));
         }
         let registered = verified.open()?.register(&home.plugin_data(name))?;
-        if let Some(bad) = registered.iter().filter_map(|one| one.strip_env.as_ref().ok()).flatten().find(|key| !StripList::is_valid(key)) {
-            tracing::warn!("`{}` cannot be the name of a variable to strip; it is passed over", bad.escape_debug());
+        if let Some(bad) = registered
+            .iter()
+            .filter_map(|one| one.strip_env.as_ref().ok())
+            .flatten()
+            .find(|key| !StripList::is_valid(key))
+        {
+            tracing::warn!(
+                "`{}` cannot be the name of a variable to strip; it is passed over",
+                bad.escape_debug()
+            );
         }
         Ok(registered.iter().map(ProviderRecord::of).collect())
     };

@@ -103,8 +103,9 @@ impl Discovered {
             let hint = format!("if you changed it yourself, run `hostel plugins enable {name}` again");
             return Err(LoadError::new(name, Step::Checksum, reason, hint));
         }
-        let facts = preflight::check(&bytes, self.manifest.api_version.as_deref())
-            .map_err(|flaw| LoadError::new(name, flaw.step, format!("{} (`{}`)", flaw.reason, path.display()), flaw.hint))?;
+        let facts = preflight::check(&bytes, self.manifest.api_version.as_deref()).map_err(|flaw| {
+            LoadError::new(name, flaw.step, format!("{} (`{}`)", flaw.reason, path.display()), flaw.hint)
+        })?;
         Ok(Verified { manifest: self.manifest.clone(), path, bytes, facts, pin: found })
     }
 
@@ -112,14 +113,18 @@ impl Discovered {
     fn library(&self) -> Result<PathBuf, LoadError> {
         let name = &self.manifest.name;
         let names = self.manifest.library_names();
-        let found = names.iter().map(|file| self.folder.join(file)).find(|path| path.symlink_metadata().is_ok());
+        let found =
+            names.iter().map(|file| self.folder.join(file)).find(|path| path.symlink_metadata().is_ok());
         let file_error = |reason: String, hint: String| LoadError::new(name, Step::File, reason, hint);
         let Some(path) = found else {
             let reason = format!("there is no `{}` in `{}`", names[0], self.folder.display());
             return Err(file_error(reason, format!("put the plugin's library there as `{}`", names[0])));
         };
         let real = path.canonicalize().map_err(|error| {
-            file_error(format!("failed to follow `{}`: {error}", path.display()), "put the library itself there".into())
+            file_error(
+                format!("failed to follow `{}`: {error}", path.display()),
+                "put the library itself there".into(),
+            )
         })?;
         if !real.starts_with(&self.folder) {
             let reason = format!("`{}` is a link that leads out of the plugin's folder", path.display());
@@ -134,10 +139,10 @@ fn short(hex: &str) -> &str {
 }
 
 fn read(plugin: &str, path: &Path) -> Result<Vec<u8>, LoadError> {
-    let failed = |reason: String| {
-        LoadError::new(plugin, Step::File, reason, "put a library there that you may read")
-    };
-    let meta = fs::metadata(path).map_err(|error| failed(format!("failed to read `{}`: {error}", path.display())))?;
+    let failed =
+        |reason: String| LoadError::new(plugin, Step::File, reason, "put a library there that you may read");
+    let meta = fs::metadata(path)
+        .map_err(|error| failed(format!("failed to read `{}`: {error}", path.display())))?;
     if !meta.is_file() || meta.len() > LONGEST {
         return Err(failed(format!("`{}` is not a regular file of at most 1 GiB", path.display())));
     }
@@ -168,7 +173,10 @@ impl Verified {
     pub fn open(self) -> Result<Opened, LoadError> {
         let name = self.manifest.name.clone();
         let symbol = load(&self).map_err(|reason| {
-            let hint = format!("`ldd '{}'` shows what it needs; install that, or rebuild it here", self.path.display());
+            let hint = format!(
+                "`ldd '{}'` shows what it needs; install that, or rebuild it here",
+                self.path.display()
+            );
             LoadError::new(&name, Step::Open, reason, hint)
         })?;
         // SAFETY: the library is never unloaded, and its version note says that `export_plugin!` made the symbol.
@@ -195,7 +203,8 @@ fn load(library: &Verified) -> Result<NonNull<c_void>, String> {
     let shown = library.path.display().to_string();
     let opened = opened.map_err(|error| loader_message(&error, &path, &shown))?;
     // SAFETY: only the symbol's address is taken; nothing is read through it here.
-    let symbol = unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }.map(|symbol| symbol.as_raw_ptr());
+    let symbol =
+        unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }.map(|symbol| symbol.as_raw_ptr());
     let address = symbol.map_err(|error| loader_message(&error, &path, &shown))?;
     // It stays for the rest of the process.
     std::mem::forget(opened);
@@ -232,10 +241,17 @@ impl Opened {
         let ask_author = "this is a fault of the plugin: tell its author";
         let providers = self.root.register(name, &data_dir.to_string_lossy()).map_err(|error| {
             let hint = match &error {
-                RootError::Register(error) if error.kind() != ErrorKind::PANICKED => error.hint().map(str::to_owned),
+                RootError::Register(error) if error.kind() != ErrorKind::PANICKED => {
+                    error.hint().map(str::to_owned)
+                }
                 _ => None,
             };
-            LoadError::new(name, Step::Register, error.to_string(), hint.unwrap_or_else(|| ask_author.to_owned()))
+            LoadError::new(
+                name,
+                Step::Register,
+                error.to_string(),
+                hint.unwrap_or_else(|| ask_author.to_owned()),
+            )
         })?;
         if providers.is_empty() {
             return Err(failed("it registered no provider".into(), ask_author));

@@ -16,8 +16,20 @@ const FILE_NAMES: [&str; 2] = ["plugin.yaml", "plugin.yml"];
 const LONGEST: u64 = 64 * 1024;
 
 const KEYS: [&str; 14] = [
-    "manifest_version", "name", "version", "description", "kind", "library", "api_version", "provides", "author",
-    "homepage", "license", "requires_env", "permissions", "entry",
+    "manifest_version",
+    "name",
+    "version",
+    "description",
+    "kind",
+    "library",
+    "api_version",
+    "provides",
+    "author",
+    "homepage",
+    "license",
+    "requires_env",
+    "permissions",
+    "entry",
 ];
 
 /// Why a manifest cannot be used.
@@ -153,7 +165,10 @@ impl Manifest {
     pub fn parse(file: &str, source: &str) -> Result<(Self, Vec<String>), ManifestError> {
         let source = source.trim_start_matches('\u{feff}');
         let syntax = |error: &serde_yaml::Error| {
-            ManifestError::Syntax(file.into(), error.to_string().lines().next().unwrap_or_default().to_owned())
+            ManifestError::Syntax(
+                file.into(),
+                error.to_string().lines().next().unwrap_or_default().to_owned(),
+            )
         };
         let tree: Value = serde_yaml::from_str(source).map_err(|error| syntax(&error))?;
         let map = match &tree {
@@ -165,7 +180,10 @@ impl Manifest {
         check_name(&name).map_err(|error| ManifestError::Name { key: "name", error })?;
         let spelling: Spelling = serde_yaml::from_str(source)
             .map_err(|_| ManifestError::Wrong("version` and `api_version".into(), "text or numbers"))?;
-        let version = spelling.version.filter(|version| !version.trim().is_empty()).ok_or(ManifestError::NoKey("version"))?;
+        let version = spelling
+            .version
+            .filter(|version| !version.trim().is_empty())
+            .ok_or(ManifestError::NoKey("version"))?;
         if map.get("manifest_version").is_some_and(|version| *version != Value::Number(1.into())) {
             return Err(ManifestError::Wrong("manifest_version".into(), "1: this Hostel knows no other"));
         }
@@ -183,7 +201,10 @@ impl Manifest {
             version,
         };
         let unknown = map.keys().filter_map(Value::as_str).filter(|key| !KEYS.contains(key));
-        Ok((manifest, unknown.map(|key| format!("`{}` is not a key of a manifest", key.escape_debug())).collect()))
+        Ok((
+            manifest,
+            unknown.map(|key| format!("`{}` is not a key of a manifest", key.escape_debug())).collect(),
+        ))
     }
 
     /// Returns the file names under which the library may stand in the folder, in order of preference.
@@ -283,7 +304,8 @@ fn provides(map: &Mapping, name: &str) -> Result<Vec<String>, ManifestError> {
 }
 
 fn requires_env(map: &Mapping) -> Result<Vec<RequiredEnv>, ManifestError> {
-    let wrong = || ManifestError::Wrong("requires_env".into(), "a list of variables: names, or maps with a `name`");
+    let wrong =
+        || ManifestError::Wrong("requires_env".into(), "a list of variables: names, or maps with a `name`");
     let items = match map.get("requires_env") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Sequence(items)) => items,
@@ -319,7 +341,8 @@ pub(super) fn path_in(folder: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    const SEED: &str = "name: acmebox\nversion: 0.1.0\ndescription: AcmeBox cloud sandbox terminal backend\nkind: backend\n";
+    const SEED: &str =
+        "name: acmebox\nversion: 0.1.0\ndescription: AcmeBox cloud sandbox terminal backend\nkind: backend\n";
 
     fn parse(text: &str) -> Result<(Manifest, Vec<String>), ManifestError> {
         Manifest::parse("plugin.yaml", text)
@@ -371,11 +394,23 @@ mod tests {
             (with("name: acmebox\n", ""), "`name` is missing"),
             (with("version: 0.1.0\n", ""), "`version` is missing"),
             (with("version: 0.1.0", "version: [1]"), "`version` and `api_version` must be text or numbers"),
-            (with("kind: backend", "kind: engine"), "`kind` must be `backend`, `sandbox`, or a list of these"),
-            (with("acmebox\nversion", "DOCKER\nversion"), "`name`: `docker` is the name of a backend that is built into Hostel"),
+            (
+                with("kind: backend", "kind: engine"),
+                "`kind` must be `backend`, `sandbox`, or a list of these",
+            ),
+            (
+                with("acmebox\nversion", "DOCKER\nversion"),
+                "`name`: `docker` is the name of a backend that is built into Hostel",
+            ),
             (with("acmebox\nversion", "../evil\nversion"), "`name`: `../evil` is not a name"),
-            (format!("{SEED}library: ../../other/lib.so\n"), "`library` must be the name of a file in the plugin's own folder"),
-            (format!("{SEED}library: /abs.so\n"), "`library` must be the name of a file in the plugin's own folder"),
+            (
+                format!("{SEED}library: ../../other/lib.so\n"),
+                "`library` must be the name of a file in the plugin's own folder",
+            ),
+            (
+                format!("{SEED}library: /abs.so\n"),
+                "`library` must be the name of a file in the plugin's own folder",
+            ),
             (format!("{SEED}provides: [ssh]\n"), "`provides`: `ssh` is the name of a backend"),
             (format!("{SEED}requires_env: [\"A B\"]\n"), "`requires_env` must be"),
             (format!("{SEED}name: twice\n"), "is not valid YAML"),

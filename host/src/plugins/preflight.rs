@@ -8,7 +8,9 @@ use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
 use object::{Architecture, Endianness, Object, ObjectSegment, ObjectSymbol, elf};
 
 use super::error::Step;
-use hostel_plugin_api::abi::root::{API_VERSION, ROOT_SYMBOL, VERSION_NOTE_LEN, VERSION_PREFIX, VERSION_SYMBOL};
+use hostel_plugin_api::abi::root::{
+    API_VERSION, ROOT_SYMBOL, VERSION_NOTE_LEN, VERSION_PREFIX, VERSION_SYMBOL,
+};
 
 /// What was found in a good library.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,10 +66,14 @@ pub(super) fn check(bytes: &[u8], wanted: Option<&str>) -> Result<Facts, Flaw> {
     }
     let length = bytes.len() as u64;
     let within = |offset: u64, size: u64| offset.checked_add(size).is_some_and(|end| end <= length);
-    let whole = file.elf_program_headers().iter().all(|segment| within(segment.p_offset(endian), segment.p_filesz(endian)));
+    let whole = file
+        .elf_program_headers()
+        .iter()
+        .all(|segment| within(segment.p_offset(endian), segment.p_filesz(endian)));
     let sections = header.section_headers(endian, bytes).map_err(|_| cut())?;
     let sections_whole = sections.iter().all(|section| {
-        section.sh_type(endian) == elf::SHT_NOBITS || within(section.sh_offset(endian), section.sh_size(endian))
+        section.sh_type(endian) == elf::SHT_NOBITS
+            || within(section.sh_offset(endian), section.sh_size(endian))
     });
     if !whole || !sections_whole {
         return Err(cut());
@@ -76,7 +82,11 @@ pub(super) fn check(bytes: &[u8], wanted: Option<&str>) -> Result<Facts, Flaw> {
     check_version(&api_version, wanted)?;
     if symbol(&file, ROOT_SYMBOL).is_none() {
         let hint = "a plugin's crate calls `hostel_plugin_api::export_plugin!` at its root";
-        return Err(flaw(Step::Entry, format!("the library has no entry symbol `{ROOT_SYMBOL}` of its own"), hint));
+        return Err(flaw(
+            Step::Entry,
+            format!("the library has no entry symbol `{ROOT_SYMBOL}` of its own"),
+            hint,
+        ));
     }
     Ok(Facts { api_version, needs_its_place: bytes.windows(7).any(|window| window == b"$ORIGIN") })
 }
@@ -110,16 +120,32 @@ fn major(version: &str) -> &str {
 fn check_version(found: &str, wanted: Option<&str>) -> Result<(), Flaw> {
     let (own, theirs) = (major(API_VERSION), major(found));
     if theirs != own {
-        let reason = format!("the library was built for plugin API {}, this Hostel has {API_VERSION}", found.escape_debug());
-        let newer = theirs.parse::<u32>().ok().zip(own.parse().ok()).is_some_and(|(theirs, own): (u32, u32)| theirs > own);
-        let hint = if newer { "update Hostel, or take an older version of the plugin" } else { "take a newer version of the plugin" };
+        let reason = format!(
+            "the library was built for plugin API {}, this Hostel has {API_VERSION}",
+            found.escape_debug()
+        );
+        let newer = theirs
+            .parse::<u32>()
+            .ok()
+            .zip(own.parse().ok())
+            .is_some_and(|(theirs, own): (u32, u32)| theirs > own);
+        let hint = if newer {
+            "update Hostel, or take an older version of the plugin"
+        } else {
+            "take a newer version of the plugin"
+        };
         return Err(flaw(Step::Version, reason, hint));
     }
     match wanted {
         Some(wanted) if major(wanted.trim()) != theirs => {
             let wanted = wanted.escape_debug();
-            let reason = format!("the manifest says `api_version: {wanted}`, the library was built for {found}");
-            Err(flaw(Step::Version, reason, "ask the plugin's author for a folder whose parts belong together"))
+            let reason =
+                format!("the manifest says `api_version: {wanted}`, the library was built for {found}");
+            Err(flaw(
+                Step::Version,
+                reason,
+                "ask the plugin's author for a folder whose parts belong together",
+            ))
         }
         _ => Ok(()),
     }

@@ -21,7 +21,9 @@ pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home) -> Vec<Stri
         let Some(found) = &candidate.found else { continue };
         let library = Arc::new(Library::of(candidate, found, home));
         for name in &found.manifest.provides {
-            refused.extend(registry.add(entry(name, candidate, found, &library)).err().map(|error| error.to_string()));
+            refused.extend(
+                registry.add(entry(name, candidate, found, &library)).err().map(|error| error.to_string()),
+            );
         }
     }
     refused
@@ -34,7 +36,8 @@ fn entry(name: &str, candidate: &Candidate, found: &Discovered, library: &Arc<Li
         let error = Error::new(ErrorKind::NOT_CONFIGURED, message).with_hint(hint).not_started();
         Entry::closed(name, origin.clone(), error)
     };
-    let described = candidate.record.as_ref().and_then(|record| record.providers.iter().find(|known| known.name == name));
+    let described =
+        candidate.record.as_ref().and_then(|record| record.providers.iter().find(|known| known.name == name));
     let description = described.map_or(&found.manifest.description, |known| &known.description);
     let entry = match candidate.choice {
         Choice::Disabled => closed(
@@ -47,7 +50,8 @@ fn entry(name: &str, candidate: &Candidate, found: &Discovered, library: &Arc<Li
         ),
         Choice::Enabled => {
             let (library, name) = (Arc::clone(library), name.to_owned());
-            Entry::new(&name.clone(), origin, move || library.provider(&name)).stripping(strip_env(candidate, found))
+            Entry::new(&name.clone(), origin, move || library.provider(&name))
+                .stripping(strip_env(candidate, found))
         }
     };
     entry.described(description)
@@ -84,7 +88,8 @@ impl Library {
 
     fn provider(&self, name: &str) -> Result<Provider, Error> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = loaded.get_or_insert_with(|| self.load()).as_ref().map_err(|error| Error::from(error.clone()))?;
+        let loaded =
+            loaded.get_or_insert_with(|| self.load()).as_ref().map_err(|error| Error::from(error.clone()))?;
         let plugin = &self.found.manifest.name;
         let Some(found) = loaded.iter().find(|loaded| loaded.name == name) else {
             let reason = format!("its manifest provides `{name}`, but it did not register it");
@@ -115,9 +120,16 @@ impl Library {
 
 impl From<Registered> for Loaded {
     fn from(registered: Registered) -> Self {
-        let bad = registered.strip_env.as_ref().ok().and_then(|keys| keys.iter().find(|key| !StripList::is_valid(key)));
+        let bad = registered
+            .strip_env
+            .as_ref()
+            .ok()
+            .and_then(|keys| keys.iter().find(|key| !StripList::is_valid(key)));
         if let Some(bad) = bad {
-            tracing::warn!("`{}` cannot be the name of a variable to strip; it is passed over", bad.escape_debug());
+            tracing::warn!(
+                "`{}` cannot be the name of a variable to strip; it is passed over",
+                bad.escape_debug()
+            );
         }
         let provider: Provider = Arc::new(registered.provider);
         Self { name: provider.name().to_owned(), provider, closed: registered.strip_env.err() }

@@ -17,7 +17,8 @@ pub fn start(configured: Option<&str>, flags: &Flags) -> Option<String> {
     }
     let own = |path: &&str| {
         let in_guest_home = flags.guest_home.as_ref().is_some_and(|home| Path::new(path).starts_with(home));
-        let foreign = HOST_ONLY.iter().any(|prefix| path.starts_with(prefix)) && flags.is_container && !in_guest_home;
+        let foreign =
+            HOST_ONLY.iter().any(|prefix| path.starts_with(prefix)) && flags.is_container && !in_guest_home;
         (path.starts_with('/') || (*path == "~" || path.starts_with("~/"))) && !foreign
     };
     configured.filter(own).map(str::to_owned).or_else(|| flags.default_cwd.clone())

@@ -23,7 +23,8 @@ pub fn ask<T: Send + 'static>(
     let (sender, receiver) = mpsc::channel();
     let asked = Provider::clone(provider);
     // The receiver may have given up, which is no concern of the thread's.
-    let spawned = thread::Builder::new().name("ask".into()).spawn(move || drop(sender.send(question(asked.as_ref()))));
+    let spawned =
+        thread::Builder::new().name("ask".into()).spawn(move || drop(sender.send(question(asked.as_ref()))));
     match spawned.ok().and_then(|_| receiver.recv_timeout(CHEAP).ok()) {
         Some(answer) => answer,
         None => {
@@ -126,7 +127,9 @@ mod tests {
     #[test]
     fn a_provider_that_hangs_is_not_waited_for() {
         let start = Instant::now();
-        assert!(!ask(&(Arc::new(Slow) as Provider), "is_available", false, |provider| provider.is_available()));
+        assert!(
+            !ask(&(Arc::new(Slow) as Provider), "is_available", false, |provider| provider.is_available())
+        );
         assert!(start.elapsed() < Duration::from_secs(5));
     }
 

@@ -144,11 +144,15 @@ impl Registry {
     pub fn add(&mut self, entry: Entry) -> Result<(), Error> {
         let folded = fold(&entry.name);
         if entry.origin != Origin::Builtin && reserved(&entry.name).is_some() {
-            let message = format!("{} cannot provide `{}`: that backend is built into Hostel", entry.origin, entry.name);
+            let message = format!(
+                "{} cannot provide `{}`: that backend is built into Hostel",
+                entry.origin, entry.name
+            );
             return Err(Error::new(ErrorKind::INVALID_REQUEST, message));
         }
         if let Some(present) = self.entries.get(&folded) {
-            let message = format!("{} cannot provide `{}`: {} already does", entry.origin, entry.name, present.origin);
+            let message =
+                format!("{} cannot provide `{}`: {} already does", entry.origin, entry.name, present.origin);
             return Err(Error::new(ErrorKind::INVALID_REQUEST, message));
         }
         self.entries.insert(folded, entry);
@@ -190,7 +194,8 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, origin: Origin) -> Entry {
-        Entry::closed(name, origin, Error::new(ErrorKind::UNAVAILABLE, "closed")).stripping(vec![format!("{name}_KEY")])
+        Entry::closed(name, origin, Error::new(ErrorKind::UNAVAILABLE, "closed"))
+            .stripping(vec![format!("{name}_KEY")])
     }
 
     #[test]

@@ -28,7 +28,9 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
         return Err(NameError::Reserved(own));
     }
     let first = name.starts_with(|first: char| first.is_ascii_lowercase());
-    let rest = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-'));
+    let rest = name
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-'));
     if first && rest && name.len() <= LONGEST {
         return Ok(());
     }
@@ -62,7 +64,9 @@ mod tests {
             assert_eq!(check_name(good), Ok(()), "{good}");
         }
         let long = "a".repeat(300);
-        for bad in [".", "..", "../evil", "/abs", "a/b", "", " ", "con\nfig", "-rf", "Acme", "ä", "1a", "a.b", &long] {
+        for bad in
+            [".", "..", "../evil", "/abs", "a/b", "", " ", "con\nfig", "-rf", "Acme", "ä", "1a", "a.b", &long]
+        {
             assert!(matches!(check_name(bad), Err(NameError::Form(_))), "{bad}");
         }
         for own in ["docker", "DOCKER", "managed_modal", "managed-modal", " ssh ", "Vercel-Sandbox"] {

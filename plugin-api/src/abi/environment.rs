@@ -50,7 +50,11 @@ pub trait AbiEnvironment: Send + Sync + 'static {
     fn read_file(&self, path: RStr<'_>) -> RResult<RVec<u8>, AbiError>;
     /// As [`Environment::write_file`].
     #[sabi(last_prefix_field)]
-    fn write_file(&self, path: RStr<'_>, contents: abi_stable::std_types::RSlice<'_, u8>) -> RResult<(), AbiError>;
+    fn write_file(
+        &self,
+        path: RStr<'_>,
+        contents: abi_stable::std_types::RSlice<'_, u8>,
+    ) -> RResult<(), AbiError>;
 }
 
 /// The object that crosses.
@@ -102,7 +106,11 @@ impl AbiEnvironment for PluginEnvironment {
         guard("read_file", || Ok(self.0.read_file(path.as_str())?.into()))
     }
 
-    fn write_file(&self, path: RStr<'_>, contents: abi_stable::std_types::RSlice<'_, u8>) -> RResult<(), AbiError> {
+    fn write_file(
+        &self,
+        path: RStr<'_>,
+        contents: abi_stable::std_types::RSlice<'_, u8>,
+    ) -> RResult<(), AbiError> {
         guard("write_file", || self.0.write_file(path.as_str(), contents.as_slice()))
     }
 }
@@ -166,7 +174,8 @@ impl TryFrom<AbiExecRequest> for ExecRequest {
                 // SAFETY: the host keeps the descriptor open until the call returns, and the borrow ends with this line.
                 let copy = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
                 Stdin::Fd(copy.map_err(|error| {
-                    Error::new(ErrorKind::IO, format!("failed to take over standard input: {error}")).not_started()
+                    Error::new(ErrorKind::IO, format!("failed to take over standard input: {error}"))
+                        .not_started()
                 })?)
             }
             (_, true) => Stdin::Empty,
@@ -175,7 +184,11 @@ impl TryFrom<AbiExecRequest> for ExecRequest {
         Ok(Self {
             command: request.command.into_string(),
             cwd: request.cwd.map(RString::into_string).into_option(),
-            env: request.env.into_iter().map(|Tuple2(name, value)| (name.into_string(), value.into_string())).collect(),
+            env: request
+                .env
+                .into_iter()
+                .map(|Tuple2(name, value)| (name.into_string(), value.into_string()))
+                .collect(),
             stdin,
             extra: extra_from(&request.extra),
         })
@@ -233,7 +246,8 @@ mod tests {
             }
             let mut outcome = ExecOutcome::signalled(9);
             outcome.cwd = request.cwd;
-            outcome.warnings = request.env.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+            outcome.warnings =
+                request.env.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
             outcome.extra = request.extra;
             Ok(outcome)
         }

@@ -88,9 +88,8 @@ impl AbiExecIo for HostIo<'_> {
 
     fn remaining_ns(&self) -> u64 {
         guard_or(0, || match self.0.deadline() {
-            Some(deadline) => {
-                u64::try_from(deadline.saturating_duration_since(Instant::now()).as_nanos()).unwrap_or(u64::MAX - 1)
-            }
+            Some(deadline) => u64::try_from(deadline.saturating_duration_since(Instant::now()).as_nanos())
+                .unwrap_or(u64::MAX - 1),
             None => u64::MAX,
         })
     }

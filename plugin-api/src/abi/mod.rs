@@ -7,7 +7,10 @@
 //! What may change within a major version: new methods at the end of a trait, each with a default body; new fields at the
 //! end of the root module; new numbers in [`ErrorKind`](crate::ErrorKind) and its like; new keys in `extra`. Nothing else.
 
-#![allow(unreachable_pub, reason = "the ABI layer's macro makes its helpers as visible as the trait, which must be `pub`")]
+#![allow(
+    unreachable_pub,
+    reason = "the ABI layer's macro makes its helpers as visible as the trait, which must be `pub`"
+)]
 #![allow(non_local_definitions, reason = "the ABI layer's macro writes impls into a constant")]
 
 pub(crate) mod environment;

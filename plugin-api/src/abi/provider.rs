@@ -12,7 +12,8 @@ use super::environment::{AbiEnvironmentBox, ForeignEnvironment, PluginEnvironmen
 use super::error::AbiError;
 use super::guard::{guard, guard_or};
 use crate::{
-    CreateEnvironment, DoctorCheck, Environment, Error, ErrorKind, Probe, ProbeStatus, TerminalEnvironmentProvider,
+    CreateEnvironment, DoctorCheck, Environment, Error, ErrorKind, Probe, ProbeStatus,
+    TerminalEnvironmentProvider,
 };
 use serde_json::Value;
 
@@ -190,7 +191,9 @@ impl AbiProvider for PluginProvider {
         guard("strip_env_keys", || Ok(strings(self.0.strip_env_keys())))
     }
     fn session_isolated_when_nonpersistent(&self) -> RResult<u8, AbiError> {
-        guard("session_isolated_when_nonpersistent", || Ok(self.0.session_isolated_when_nonpersistent().into()))
+        guard("session_isolated_when_nonpersistent", || {
+            Ok(self.0.session_isolated_when_nonpersistent().into())
+        })
     }
     fn default_cwd(&self) -> RResult<ROption<RString>, AbiError> {
         guard("default_cwd", || Ok(optional(self.0.default_cwd())))
@@ -247,7 +250,12 @@ impl ForeignProvider {
         self.soft(attribute, read, || u8::from(default)) == 1
     }
 
-    fn text(&self, attribute: &str, read: RResult<RString, AbiError>, default: impl FnOnce() -> String) -> String {
+    fn text(
+        &self,
+        attribute: &str,
+        read: RResult<RString, AbiError>,
+        default: impl FnOnce() -> String,
+    ) -> String {
         self.soft(attribute, read, || default().into()).into_string()
     }
 

@@ -16,7 +16,7 @@ use abi_stable::abi_stability::abi_checking::{
 };
 pub use abi_stable::library::LibHeader;
 use abi_stable::library::{
-    AbiHeaderRef, CheckTypeLayout, RootModule, RootModuleResult, __call_root_module_loader,
+    __call_root_module_loader, AbiHeaderRef, CheckTypeLayout, RootModule, RootModuleResult,
 };
 use abi_stable::package_version_strings;
 use abi_stable::prefix_type::PrefixTypeTrait;

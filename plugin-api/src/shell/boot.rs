@@ -39,8 +39,12 @@ pub(super) fn argv(shell: &Shell, record: &Path) -> Vec<OsString> {
         ]
         .concat()
     } else {
-        let dump =
-            [b"{ pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >|", record.as_bytes(), b" || :"].concat();
+        let dump = [
+            b"{ pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >|",
+            record.as_bytes(),
+            b" || :",
+        ]
+        .concat();
         let trap = quote(OsStr::from_bytes(&dump));
         [
             b"trap ",

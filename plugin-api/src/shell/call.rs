@@ -74,7 +74,10 @@ struct Ending {
 enum Output {
     Open,
     /// The process has ended at the first instant; the last byte came at the second.
-    Draining { since: Instant, last: Instant },
+    Draining {
+        since: Instant,
+        last: Instant,
+    },
     Closed,
 }
 
@@ -172,7 +175,8 @@ impl Call<'_> {
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
             // The kernel rounds down; one more millisecond spares a second, empty round.
-            Timespec::try_from(left + Duration::from_millis(1)).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 })
+            Timespec::try_from(left + Duration::from_millis(1))
+                .unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 })
         });
         let mut sources: Vec<(Source, BorrowedFd<'_>, PollFlags)> = Vec::new();
         if !matches!(output, Output::Closed) {
@@ -186,11 +190,14 @@ impl Call<'_> {
         }
         match ending {
             Some(stage) => {
-                sources.extend(stage.members.iter().map(|member| (Source::Member, member.0.as_fd(), PollFlags::IN)));
+                sources.extend(
+                    stage.members.iter().map(|member| (Source::Member, member.0.as_fd(), PollFlags::IN)),
+                );
             }
             None => sources.extend(self.io.cancel_fd().map(|fd| (Source::Cancel, fd, PollFlags::IN))),
         }
-        let mut fds: Vec<PollFd<'_>> = sources.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        let mut fds: Vec<PollFd<'_>> =
+            sources.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),

@@ -26,7 +26,8 @@ pub struct StripList(Vec<String>);
 impl StripList {
     /// Makes a list from patterns. A name that cannot be a variable's is passed over.
     pub fn new(patterns: impl IntoIterator<Item = String>) -> Self {
-        let mut patterns: Vec<String> = patterns.into_iter().filter(|pattern| Self::is_valid(pattern)).collect();
+        let mut patterns: Vec<String> =
+            patterns.into_iter().filter(|pattern| Self::is_valid(pattern)).collect();
         patterns.sort();
         patterns.dedup();
         Self(patterns)
@@ -96,7 +97,10 @@ pub(super) fn compose(
         if from_caller && secret {
             held_back.push(format!("`{}` was not passed: it is a provider's secret", name.to_string_lossy()));
         } else if from_caller && control {
-            held_back.push(format!("`{}` was not passed: it would drive the session's own shell", name.to_string_lossy()));
+            held_back.push(format!(
+                "`{}` was not passed: it would drive the session's own shell",
+                name.to_string_lossy()
+            ));
         }
         !secret && !control
     });
@@ -131,9 +135,13 @@ mod tests {
 
     #[test]
     fn secrets_are_taken_out_last_wherever_they_came_from() {
-        let state = SessionState { set: pairs(&[("T", "state"), ("K", "kept")]).into_iter().collect(), ..Default::default() };
+        let state = SessionState {
+            set: pairs(&[("T", "state"), ("K", "kept")]).into_iter().collect(),
+            ..Default::default()
+        };
         let call = [("T".to_owned(), "call".to_owned()), ("BASH_ENV".to_owned(), "evil.sh".to_owned())];
-        let (variables, held_back) = compose(&pairs(&[("T", "base"), ("P", "/bin")]), &state, &call, &strip(&["T"]));
+        let (variables, held_back) =
+            compose(&pairs(&[("T", "base"), ("P", "/bin")]), &state, &call, &strip(&["T"]));
         assert_eq!(variables.into_iter().collect::<Vec<_>>(), pairs(&[("K", "kept"), ("P", "/bin")]));
         assert_eq!(held_back.len(), 2, "{held_back:?}");
     }
@@ -141,7 +149,8 @@ mod tests {
     #[test]
     fn a_variable_that_no_program_could_be_given_does_not_poison_the_session() {
         let huge = "v".repeat(LONGEST);
-        let state = SessionState { set: pairs(&[("HUGE", &huge)]).into_iter().collect(), ..Default::default() };
+        let state =
+            SessionState { set: pairs(&[("HUGE", &huge)]).into_iter().collect(), ..Default::default() };
         let (variables, held_back) = compose(&[], &state, &[], &StripList::default());
         assert!(variables.is_empty() && held_back.len() == 1);
     }

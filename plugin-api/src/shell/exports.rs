@@ -161,8 +161,14 @@ mod tests {
 
     #[test]
     fn reads_every_form_of_quoting() {
-        assert_eq!(value("declare -x A=\"a \\\"b\\\" \\$c \\`d\\` \\\\e\"\n", "A").unwrap(), "a \"b\" $c `d` \\e");
-        assert_eq!(value("declare -x A=$'one\\ntwo\\t\\'q\\' \\302\\254 \\x41 \\u20ac'\n", "A").unwrap(), "one\ntwo\t'q' ¬ A €");
+        assert_eq!(
+            value("declare -x A=\"a \\\"b\\\" \\$c \\`d\\` \\\\e\"\n", "A").unwrap(),
+            "a \"b\" $c `d` \\e"
+        );
+        assert_eq!(
+            value("declare -x A=$'one\\ntwo\\t\\'q\\' \\302\\254 \\x41 \\u20ac'\n", "A").unwrap(),
+            "one\ntwo\t'q' ¬ A €"
+        );
         assert_eq!(value("export A='it'\\''s'\n", "A").unwrap(), "it's");
         assert_eq!(value("declare -x A=\"two\nlines\"\ndeclare -x B=\"x\"\n", "B").unwrap(), "x");
         assert_eq!(value("declare -rx A=\"1\"\n", "A").unwrap(), "1");
@@ -185,7 +191,12 @@ mod tests {
         for shell in ["bash", "sh"] {
             for locale in ["C", "C.UTF-8"] {
                 let mut command = Command::new(shell);
-                let output = command.args(["-c", "export -p"]).env("ODD", &wanted).env("LC_ALL", locale).output().unwrap();
+                let output = command
+                    .args(["-c", "export -p"])
+                    .env("ODD", &wanted)
+                    .env("LC_ALL", locale)
+                    .output()
+                    .unwrap();
                 let parsed = parse(&output.stdout).unwrap_or_else(|| panic!("{shell} {locale}"));
                 assert_eq!(parsed.get(&OsString::from("ODD")), Some(&wanted), "{shell} {locale}");
             }

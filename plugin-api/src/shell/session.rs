@@ -16,7 +16,9 @@ use super::environ::{MARK, StripList, Variables, check_name, compose, lasts};
 use super::state::{Change, SessionState, Store, make_dir};
 use super::transport::{Launch, Transport};
 use super::tree::Tree;
-use crate::{CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin};
+use crate::{
+    CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin,
+};
 
 /// Room for output between the command and us: the most that an unprivileged user may have.
 const PIPE_SIZE: usize = 1024 * 1024;
@@ -93,7 +95,11 @@ impl<T: Transport> ShellEnvironment<T> {
 
     /// Finds the directory for a call. A named one must exist; one that vanished under the session gives way to the nearest
     /// directory above it, with a warning.
-    fn directory(&self, request: &ExecRequest, state: &SessionState) -> Result<(PathBuf, Option<String>), Error> {
+    fn directory(
+        &self,
+        request: &ExecRequest,
+        state: &SessionState,
+    ) -> Result<(PathBuf, Option<String>), Error> {
         let stands = state.cwd.as_ref().unwrap_or(&self.options.cwd);
         if let Some(cwd) = &request.cwd {
             if cwd.contains('\0') {
@@ -104,7 +110,8 @@ impl<T: Transport> ShellEnvironment<T> {
             if self.transport.is_directory(&path) {
                 return Ok((path, None));
             }
-            let message = format!("the working directory `{}` does not exist or cannot be entered", path.display());
+            let message =
+                format!("the working directory `{}` does not exist or cannot be entered", path.display());
             return Err(Error::new(ErrorKind::BAD_CWD, message).not_started());
         }
         let found = stands.ancestors().find(|path| self.transport.is_directory(path));
@@ -116,7 +123,8 @@ impl<T: Transport> ShellEnvironment<T> {
     }
 
     fn expand_home(&self, path: &str) -> PathBuf {
-        let home = self.options.base_env.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
+        let home =
+            self.options.base_env.iter().find(|(name, _)| name == "HOME").map(|(_, home)| Path::new(home));
         match (home, path.strip_prefix('~')) {
             (Some(home), Some("")) => home.to_owned(),
             (Some(home), Some(rest)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
@@ -124,8 +132,16 @@ impl<T: Transport> ShellEnvironment<T> {
         }
     }
 
-    fn start(&self, script: &Script, record: &Record, at: &Place<'_>, stdin: Stdin, io: &dyn ExecIo) -> Result<Finished, Error> {
-        let failed = |error: io::Error| Error::new(ErrorKind::IO, format!("failed to start a command: {error}"));
+    fn start(
+        &self,
+        script: &Script,
+        record: &Record,
+        at: &Place<'_>,
+        stdin: Stdin,
+        io: &dyn ExecIo,
+    ) -> Result<Finished, Error> {
+        let failed =
+            |error: io::Error| Error::new(ErrorKind::IO, format!("failed to start a command: {error}"));
         let (output, output_end) = std::io::pipe().map_err(|error| failed(error).not_started())?;
         // A smaller pipe is only slower.
         let _ = rustix::pipe::fcntl_setpipe_size(&output, PIPE_SIZE);
@@ -146,7 +162,10 @@ impl<T: Transport> ShellEnvironment<T> {
         })?;
         drop((output_end, stdin));
         let tree = Tree::new(&mark, process.pid);
-        let io = &WithDeadline { io, deadline: io.deadline().or_else(|| Instant::now().checked_add(self.options.timeout)) };
+        let io = &WithDeadline {
+            io,
+            deadline: io.deadline().or_else(|| Instant::now().checked_add(self.options.timeout)),
+        };
         Call { process, tree, output, feed, io }.run().map_err(|error| {
             let message = format!("lost track of the command: {error}");
             Error::new(ErrorKind::LOST, message)
@@ -204,19 +223,25 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         }
         let (state, damaged) = self.store.load();
         let (cwd, vanished) = self.directory(&request, &state)?;
-        let (variables, held_back) = compose(&self.options.base_env, &state, &request.env, &self.options.strip);
+        let (variables, held_back) =
+            compose(&self.options.base_env, &state, &request.env, &self.options.strip);
         let moved = vanished.is_some();
         let mut warnings: Vec<String> = damaged.into_iter().chain(vanished).chain(held_back).collect();
-        let prepare = || -> io::Result<_> { Ok((Script::new(&request.command)?, Record::new_in(&self.channel)?)) };
+        let prepare =
+            || -> io::Result<_> { Ok((Script::new(&request.command)?, Record::new_in(&self.channel)?)) };
         let (script, record) = prepare().map_err(|error| {
             Error::new(ErrorKind::IO, format!("failed to hand over the command: {error}")).not_started()
         })?;
-        let named = Named { cwd: request.cwd.is_some(), env: request.env.into_iter().map(|(name, _)| name).collect() };
+        let named = Named {
+            cwd: request.cwd.is_some(),
+            env: request.env.into_iter().map(|(name, _)| name).collect(),
+        };
         let place = Place { cwd: &cwd, moved, variables: &variables };
         let finished = self.start(&script, &record, &place, request.stdin, io)?;
         let mut outcome = outcome(&finished)?;
         if finished.cause.is_none() && outcome.exit_code != 0 && !script.was_read() {
-            let message = format!("the shell ended with exit code {} before it read the command", outcome.exit_code);
+            let message =
+                format!("the shell ended with exit code {} before it read the command", outcome.exit_code);
             return Err(Error::new(ErrorKind::UNAVAILABLE, message).not_started());
         }
         let recorded = record.read();
@@ -233,7 +258,9 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
     }
 
     fn cleanup(&self) -> Result<(), Error> {
-        let Some(dir) = self.options.state_dir.as_ref().filter(|_| !self.options.persistent) else { return Ok(()) };
+        let Some(dir) = self.options.state_dir.as_ref().filter(|_| !self.options.persistent) else {
+            return Ok(());
+        };
         match std::fs::remove_dir_all(dir) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(Error::new(ErrorKind::IO, format!("failed to remove `{}`: {error}", dir.display())))
@@ -284,7 +311,9 @@ fn outcome(finished: &Finished) -> Result<ExecOutcome, Error> {
         (Some(Cause::Timeout), _) => Ok(ExecOutcome::timed_out()),
         (Some(Cause::Interrupt), _) => Ok(ExecOutcome::interrupted()),
         (None, Some(status)) => from_status(status),
-        (None, None) => Err(Error::new(ErrorKind::LOST, "the command's process is gone without an exit code")),
+        (None, None) => {
+            Err(Error::new(ErrorKind::LOST, "the command's process is gone without an exit code"))
+        }
     }
 }
 

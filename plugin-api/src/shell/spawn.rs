@@ -138,7 +138,9 @@ impl Attributes {
         check(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
         // SAFETY: it returned success.
         let mut attributes = Self { raw: unsafe { raw.assume_init() } };
-        let flags = libc::c_int::from(libc::POSIX_SPAWN_SETSID) | libc::POSIX_SPAWN_SETSIGDEF | libc::POSIX_SPAWN_SETSIGMASK;
+        let flags = libc::c_int::from(libc::POSIX_SPAWN_SETSID)
+            | libc::POSIX_SPAWN_SETSIGDEF
+            | libc::POSIX_SPAWN_SETSIGMASK;
         let flags = libc::c_short::try_from(flags).map_err(io::Error::other)?;
         let mut all = MaybeUninit::uninit();
         let mut none = MaybeUninit::uninit();

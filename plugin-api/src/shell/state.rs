@@ -63,7 +63,9 @@ impl SessionState {
     fn to_bytes(&self) -> Vec<u8> {
         let mut fields = vec![HEADER.to_vec()];
         fields.extend(self.cwd.iter().map(|cwd| [b"cwd ", cwd.as_os_str().as_bytes()].concat()));
-        fields.extend(self.set.iter().map(|(name, value)| [b"set ", name.as_bytes(), b"=", value.as_bytes()].concat()));
+        fields.extend(
+            self.set.iter().map(|(name, value)| [b"set ", name.as_bytes(), b"=", value.as_bytes()].concat()),
+        );
         fields.extend(self.unset.iter().map(|name| [b"unset ", name.as_bytes()].concat()));
         fields.push(FOOTER.to_vec());
         let mut bytes = fields.join(&0);
@@ -114,10 +116,15 @@ impl Store {
         match fs::read(&path) {
             Ok(bytes) => match SessionState::from_bytes(&bytes) {
                 Some(state) => (state, None),
-                None => (SessionState::default(), Some(format!("`{}` is damaged and was passed over", path.display()))),
+                None => (
+                    SessionState::default(),
+                    Some(format!("`{}` is damaged and was passed over", path.display())),
+                ),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => (SessionState::default(), None),
-            Err(error) => (SessionState::default(), Some(format!("failed to read `{}`: {error}", path.display()))),
+            Err(error) => {
+                (SessionState::default(), Some(format!("failed to read `{}`: {error}", path.display())))
+            }
         }
     }
 
@@ -178,7 +185,9 @@ mod tests {
         std::thread::scope(|scope| {
             for number in 0..16 {
                 let path = &path;
-                scope.spawn(move || Store::new(Some(path.clone())).update(change(&format!("V{number}"), "1")).unwrap());
+                scope.spawn(move || {
+                    Store::new(Some(path.clone())).update(change(&format!("V{number}"), "1")).unwrap()
+                });
             }
         });
         assert_eq!(Store::new(Some(path)).load().0.set.len(), 16);

@@ -111,7 +111,8 @@ impl LocalTransport {
             descriptors: [launch.stdin, launch.output, launch.output, launch.script],
         };
         spawn::spawn(&spawn).map_err(|error| {
-            let program = launch.argv.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+            let program =
+                launch.argv.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
             Error::new(ErrorKind::IO, format!("failed to start `{program}`: {error}")).not_started()
         })
     }
@@ -120,7 +121,8 @@ impl LocalTransport {
 impl Transport for LocalTransport {
     fn shell(&self) -> Result<Shell, Error> {
         Shell::find_below(Path::new("/")).ok_or_else(|| {
-            Error::new(ErrorKind::UNAVAILABLE, "there is neither `bash` nor `sh` on this machine").not_started()
+            Error::new(ErrorKind::UNAVAILABLE, "there is neither `bash` nor `sh` on this machine")
+                .not_started()
         })
     }
 

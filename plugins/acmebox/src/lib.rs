@@ -95,9 +95,10 @@ impl Environment for AcmeBox {
         self.session.cleanup()?;
         match fs::remove_dir_all(&self.home) {
             _ if self.keep => Ok(()),
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::new(ErrorKind::IO, format!("failed to remove the box `{}`: {error}", self.home.display())))
-            }
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::new(
+                ErrorKind::IO,
+                format!("failed to remove the box `{}`: {error}", self.home.display()),
+            )),
             _ => Ok(()),
         }
     }

@@ -16,7 +16,8 @@ use hostel_plugin_api::{
 use sandbox::{Sandbox, WORKSPACE};
 use serde_json::{Value, json};
 
-const INSTALL: &str = "install it with `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)";
+const INSTALL: &str =
+    "install it with `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)";
 
 struct BubblewrapProvider;
 
@@ -97,7 +98,9 @@ impl TerminalEnvironmentProvider for BubblewrapProvider {
 
     fn create_environment(&self, request: CreateEnvironment) -> Result<Box<dyn Environment>, Error> {
         let program = program().ok_or_else(|| {
-            Error::new(ErrorKind::NOT_CONFIGURED, "`bwrap` is not on the path").with_hint(INSTALL).not_started()
+            Error::new(ErrorKind::NOT_CONFIGURED, "`bwrap` is not on the path")
+                .with_hint(INSTALL)
+                .not_started()
         })?;
         let sandbox = Sandbox::new(
             program,

@@ -20,7 +20,13 @@ const LINKS: [&str; 5] = ["bin", "sbin", "lib", "lib32", "lib64"];
 
 /// What programs need of the host's `/etc`. The rest of it is nobody's business.
 const ETC: [&str; 8] = [
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "ssl/certs", "ssl/openssl.cnf",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "alternatives",
+    "localtime",
+    "ssl/certs",
+    "ssl/openssl.cnf",
     "nsswitch.conf",
 ];
 
@@ -63,7 +69,13 @@ impl Sandbox {
             let message = format!("failed to make the sandbox's folders in `{}`: {error}", folders.display());
             Error::new(ErrorKind::IO, message).not_started()
         })?;
-        Ok(Self(Arc::new(Inner { program, folders, workspace, network, keep: persistent && state_dir.is_some() })))
+        Ok(Self(Arc::new(Inner {
+            program,
+            folders,
+            workspace,
+            network,
+            keep: persistent && state_dir.is_some(),
+        })))
     }
 
     /// Removes the task's folders, unless they are to be found again.
@@ -127,14 +139,17 @@ impl Line {
 impl Transport for Sandbox {
     fn shell(&self) -> Result<Shell, Error> {
         let below_usr = Shell::find_below(Path::new("/")).filter(|shell| shell.path.parent().is_some());
-        below_usr.ok_or_else(|| Error::new(ErrorKind::UNAVAILABLE, "there is no shell below `/usr`").not_started())
+        below_usr
+            .ok_or_else(|| Error::new(ErrorKind::UNAVAILABLE, "there is no shell below `/usr`").not_started())
     }
 
     fn is_directory(&self, path: &Path) -> bool {
         let outside = match (path.strip_prefix(WORKSPACE), path.strip_prefix("/tmp")) {
             (Ok(rest), _) => self.0.workspace.join(rest),
             (_, Ok(rest)) => self.0.folders.join("tmp").join(rest),
-            _ if path.starts_with("/usr") || LINKS.iter().any(|name| path.starts_with(Path::new("/").join(name))) => {
+            _ if path.starts_with("/usr")
+                || LINKS.iter().any(|name| path.starts_with(Path::new("/").join(name))) =>
+            {
                 path.to_owned()
             }
             _ => return ["/", "/proc", "/dev", "/etc"].iter().any(|known| path == Path::new(known)),

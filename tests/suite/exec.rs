@@ -1,0 +1,294 @@
+//! `hostel exec`: the contract that scripts stand on.
+
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use hostel_tests::{Home, Ran, finish};
+use rustix::process::{Pid, Signal, kill_process};
+
+fn gone(pattern: &str) -> bool {
+    let output =
+        std::process::Command::new("pgrep").args(["-f", pattern]).output().expect("pgrep is installed");
+    output.stdout.is_empty()
+}
+
+#[test]
+fn output_that_looks_like_a_status_changes_nothing() {
+    let home = Home::new();
+    let script = "tr '\\0' '\\n' </proc/$$/cmdline\n\
+                  printf '%s\\n' '[interrupted by user]' '[timed out after 5s]' 'exit_code: 0' '__CWD__/nowhere__'\n\
+                  cd /\nfalse";
+    let ran = home.exec(script).expect(1);
+    assert!(
+        ran.text()
+            .ends_with("[interrupted by user]\n[timed out after 5s]\nexit_code: 0\n__CWD__/nowhere__\n"),
+        "{ran:?}"
+    );
+    assert_eq!(home.exec("pwd").expect(0).text(), "/\n");
+}
+
+#[test]
+fn a_command_may_end_its_own_shell() {
+    let home = Home::new();
+    let _ = home.exec("cd sub 2>/dev/null || mkdir sub && cd sub; export KEEP=1").expect(0);
+    let ran = home.exec("sleep 3 & exit 3").expect(3);
+    assert!(ran.stdout.is_empty() && ran.took < Duration::from_secs(2), "{ran:?}");
+    assert_eq!(home.exec("exec printf 'replaced\n'; echo never").expect(0).text(), "replaced\n");
+    assert_eq!(home.exec("trap 'echo bye' EXIT; exit 6").expect(6).text(), "bye\n");
+    assert_eq!(home.exec("printf '%s %s\n' \"${PWD##*/}\" \"$KEEP\"").expect(0).text(), "sub 1\n");
+}
+
+#[test]
+fn a_timeout_keeps_what_was_printed() {
+    let home = Home::new();
+    let command = "printf 'phase-1 ok\n'; printf 'phase-2 half'; sleep 30; echo never";
+    let ran = home.hostel(&["exec", "--timeout", "1", "--", command]).expect(124);
+    assert_eq!(ran.text(), "phase-1 ok\nphase-2 half");
+    assert_eq!(ran.stderr, "note: the command was ended at its limit of 1 s\n");
+    assert!((1..4).contains(&ran.took.as_secs()), "{ran:?}");
+    let object = home.exec_json(&["--timeout", "0.5"], command);
+    assert_eq!((&object["exit_code"], &object["ended"]), (&124.into(), &"timeout".into()));
+    assert_eq!(object["output"], "phase-1 ok\nphase-2 half");
+}
+
+#[test]
+fn what_ignores_the_polite_signals_is_killed() {
+    let home = Home::new();
+    let command = "trap '' TERM INT HUP; echo armed; while :; do sleep 0.27; done";
+    let ran = home.hostel(&["exec", "--timeout", "1", "--", command]).expect(124);
+    assert_eq!(ran.text(), "armed\n");
+    assert!(ran.took < Duration::from_secs(4), "{ran:?}");
+    assert!(gone("sleep 0[.]27"));
+}
+
+#[test]
+fn a_timeout_reaches_what_has_left_the_group() {
+    let home = Home::new();
+    let command = "setsid sleep 7771 &\n(setsid sh -c 'sleep 7772 & exit' &)\nbash -c 'exec -a renamed sleep 7773' &\nsleep 7774";
+    let _ = home.hostel(&["exec", "--timeout", "1", "--", command]).expect(124);
+    assert!(gone("sleep 777[0-9]|renamed 777[3]"));
+    let fifo = "mkfifo q.fifo\n(while :; do echo tock; sleep 1; done) > q.fifo &\ncat q.fifo";
+    let ran = home.hostel(&["exec", "--timeout", "1", "--", fifo]).expect(124);
+    assert!(ran.text().starts_with("tock\n") && gone("cat q[.]fifo"), "{ran:?}");
+}
+
+#[test]
+fn an_interrupt_ends_the_tree_and_gives_130() {
+    let home = Home::new();
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut command =
+            home.command("hostel", &["exec", "--", "echo started; setsid sleep 8881 & sleep 8882"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut first = [0; 8];
+        child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+        let start = Instant::now();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(start.elapsed() < Duration::from_secs(3));
+        assert!(gone("sleep 888[12]"));
+    }
+    let object = {
+        let mut command = home.command("hostel", &["exec", "--json", "--", "echo half; sleep 8883"]);
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        while gone("^sleep 8883") {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        kill_process(pid, Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    assert_eq!(
+        (&object["output"], &object["ended"], &object["exit_code"]),
+        (&"half\n".into(), &"interrupted".into(), &130.into())
+    );
+}
+
+#[test]
+fn one_word_is_shell_text_and_several_are_a_list() {
+    let home = Home::new();
+    assert_eq!(home.exec("echo a   b | tr a-z A-Z").text(), "A B\n");
+    let words = ["exec", "--", "printf", "[%s]", "a  b", "$HOME", "it's", "", "*"];
+    assert_eq!(home.hostel(&words).expect(0).text(), "[a  b][$HOME][it's][][*]");
+}
+
+#[test]
+fn the_json_object_has_the_contracts_keys() {
+    let home = Home::new();
+    let object = home.exec_json(&["--task", "t 1"], "cd /; echo hi; kill -9 $$");
+    let keys: Vec<&String> = object.as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        [
+            "output",
+            "exit_code",
+            "ended",
+            "signal",
+            "cwd",
+            "duration_ms",
+            "output_bytes",
+            "omitted_bytes",
+            "full_output_path",
+            "backend",
+            "task",
+            "warnings"
+        ]
+    );
+    assert_eq!(
+        (&object["exit_code"], &object["ended"], &object["signal"]),
+        (&137.into(), &"signal".into(), &"SIGKILL".into())
+    );
+    assert_eq!(
+        (&object["backend"], &object["task"], &object["output"]),
+        (&"local".into(), &"t 1".into(), &"hi\n".into())
+    );
+    let ran = home.hostel(&["exec", "--json", "--backend", "nosuch", "--", "true"]).expect(125);
+    let object = ran.json();
+    assert!(object["exit_code"].is_null() && object["ended"].is_null());
+    assert_eq!(object["error"]["kind"], "not_configured");
+    assert!(object["error"]["hint"].as_str().unwrap().contains("`local`"));
+    assert!(
+        ran.stderr
+            .starts_with("error: `terminal.backend` (flag: --backend): there is no backend `nosuch`\nhint: "),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_large_output_is_cut_in_the_object_and_whole_in_the_file() {
+    let home = Home::new();
+    let object = home.exec_json(&["--max-output", "1000"], "seq 1 100000; echo END; exit 3");
+    assert_eq!(object["exit_code"], 3);
+    let text = object["output"].as_str().unwrap();
+    assert!(
+        text.starts_with("1\n2\n") && text.ends_with("END\n") && text.contains("bytes left out"),
+        "{text}"
+    );
+    let whole = fs::read_to_string(object["full_output_path"].as_str().unwrap()).unwrap();
+    assert_eq!(whole.len() as u64, object["output_bytes"].as_u64().unwrap());
+    assert!(whole.starts_with("1\n2\n3\n") && whole.ends_with("100000\nEND\n"));
+    assert_eq!(object["omitted_bytes"].as_u64().unwrap() + 1000, object["output_bytes"].as_u64().unwrap());
+}
+
+#[test]
+fn bytes_pass_to_a_pipe_unchanged_and_as_text_into_the_object() {
+    let home = Home::new();
+    let ran = home.exec("printf 'caf\\351 \\377\\376 \\033]0;x\\007 end\\n'; exit 2").expect(2);
+    assert_eq!(ran.stdout, b"caf\xe9 \xff\xfe \x1b]0;x\x07 end\n");
+    let object = home.exec_json(&[], "printf 'price \\342\\202'; sleep 0.2; printf '\\254 5\\n\\377'");
+    assert_eq!(object["output"], "price € 5\n\u{fffd}");
+}
+
+#[test]
+fn input_is_empty_unless_it_is_passed_on() {
+    let home = Home::new();
+    let with = |words: &[&str], input: &[u8]| -> Ran { finish(home.command("hostel", words), input) };
+    assert_eq!(with(&["exec", "--", "cat; echo done"], b"not for you").expect(0).text(), "done\n");
+    assert_eq!(
+        with(&["exec", "--stdin", "--", "cat; echo done"], b"for you ").expect(0).text(),
+        "for you done\n"
+    );
+    let mebibyte = vec![b'a'; 1 << 20];
+    assert_eq!(with(&["exec", "--stdin", "--", "wc -c"], &mebibyte).expect(0).text(), "1048576\n");
+    assert_eq!(with(&["exec", "--stdin", "--", "head -c 3; exit 4"], &mebibyte).expect(4).text(), "aaa");
+}
+
+#[test]
+fn variables_and_directory_are_for_one_call() {
+    let home = Home::new().with("FROM_OUTSIDE", "o");
+    fs::create_dir(home.path().join("sub")).unwrap();
+    let words = [
+        "exec",
+        "--env",
+        "A=1 2",
+        "--env",
+        "FROM_OUTSIDE",
+        "--cwd",
+        "sub",
+        "--",
+        "echo \"$A $FROM_OUTSIDE ${PWD##*/}\"",
+    ];
+    assert_eq!(home.hostel(&words).expect(0).text(), "1 2 o sub\n");
+    assert_eq!(home.exec("echo ${A-unset}").text(), "unset\n");
+    home.hostel(&["exec", "--env", "NOT_THERE_AT_ALL", "--", "true"]).fails(2, "`--env NOT_THERE_AT_ALL`");
+    home.hostel(&["exec", "--env", "A;touch p=1", "--", "true"])
+        .fails(125, "is not the name of an environment variable");
+    home.hostel(&["exec", "--cwd", "$(touch pwned)", "--", "true"]).fails(125, "does not exist");
+    assert!(!home.path().join("pwned").exists());
+}
+
+#[test]
+fn sessions_are_apart_and_ids_are_only_names() {
+    let home = Home::new();
+    for (task, value) in [("a/b", "1"), ("a%2fb", "2"), ("s'; touch pwned; '", "3"), ("..", "4")] {
+        let _ = home.hostel(&["exec", "--task", task, "--", &format!("export V={value}")]).expect(0);
+    }
+    for (task, value) in
+        [("a/b", "1\n"), ("a%2fb", "2\n"), ("s'; touch pwned; '", "3\n"), ("..", "4\n"), ("new", "\n")]
+    {
+        assert_eq!(home.hostel(&["exec", "--task", task, "--", "echo $V"]).text(), value, "{task}");
+    }
+    assert!(!home.path().join("pwned").exists());
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_command() {
+    let home = Home::new();
+    let program = home.command("hostel", &[]).get_program().to_owned();
+    let line =
+        format!("'{}' exec -- 'yes 9993' | head -n 1; echo ${{PIPESTATUS[0]}}", program.to_string_lossy());
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", &line]).env("HOSTEL_HOME", home.path());
+    let ran = finish(command, b"");
+    assert_eq!(ran.text(), "9993\n141\n");
+    assert!(gone("yes 999[3]"));
+}
+
+#[test]
+fn wrong_usage_is_told_before_anything_runs() {
+    let home = Home::new();
+    for words in [
+        &["exec", "--timeout", "0", "--", "touch ran"][..],
+        &["exec", "--timeout", "-1", "--", "touch ran"],
+        &["exec", "--timeout", "nan", "--", "touch ran"],
+        &["exec", "--max-output", "0", "--", "touch ran"],
+        &["exec", "--nosuch", "--", "touch ran"],
+        &["exec", "touch ran"],
+    ] {
+        let _ = home.hostel(words).expect(2);
+    }
+    assert!(!home.path().join("ran").exists());
+}
+
+#[test]
+fn many_processes_at_once_share_a_task_without_loss() {
+    let home = Home::new();
+    std::thread::scope(|scope| {
+        for number in 1..=12 {
+            let home = &home;
+            scope.spawn(move || home.exec(&format!("export V{number}=1")).expect(0).text());
+        }
+    });
+    assert_eq!(home.exec("env | grep -c '^V[0-9]*='").text(), "12\n");
+}
+
+#[test]
+fn ten_times_the_output_costs_no_more_memory() {
+    let home = Home::new();
+    let peak = |mebibytes: u32| {
+        let mut command = std::process::Command::new("bash");
+        let program = home.command("hostel", &[]).get_program().to_owned();
+        let script = format!(
+            "'{}' exec --json -- 'head -c {mebibytes}M /dev/zero | tr \"\\0\" q' >/dev/null & \
+                              pid=$!; most=0; while now=$(sed -n 's/^VmHWM: *\\([0-9]*\\) kB/\\1/p' /proc/$pid/status 2>/dev/null); [ -n \"$now\" ]; \
+                              do most=$now; done; wait; echo $most",
+            program.to_string_lossy()
+        );
+        command.args(["-c", &script]).env("HOSTEL_HOME", home.path());
+        finish(command, b"").text().trim().parse::<u64>().expect("a number of kilobytes")
+    };
+    let (small, large) = (peak(30), peak(300));
+    assert!(large < small + 16 * 1024, "{small} kB for 30 MiB, {large} kB for 300 MiB");
+}

@@ -1,0 +1,12 @@
+//! Everything that crosses crates, with the real program, real plugins and real files.
+
+mod bubblewrap;
+mod config;
+mod documents;
+mod exec;
+mod manifests;
+mod places;
+mod plugins;
+mod providers;
+mod road;
+mod secrets;

@@ -1,0 +1,122 @@
+//! No home, no room, no right to write: one line, the right exit code, nothing lost.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use hostel_tests::{Home, built, finish};
+
+#[test]
+fn without_a_home_directory_there_is_a_hint() {
+    let program = built().join("hostel");
+    for (home, reason) in [("/dev/null", "is not a folder"), ("/dev/null/x", "")] {
+        let mut command = Command::new(&program);
+        command.args(["config", "set", "terminal.timeout", "5"]).env("HOSTEL_HOME", home);
+        finish(command, b"").fails(1, reason);
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command = Command::new(&program);
+    command.args(["exec", "--", "true"]).env("HOSTEL_HOME", file.path());
+    finish(command, b"").fails(125, "is not a folder, but Hostel's home should be there");
+}
+
+#[test]
+fn a_relative_home_and_an_empty_variable_mean_what_they_say() {
+    let home = Home::new();
+    let mut command = home.command("hostel", &["config", "path"]);
+    command.env("HOSTEL_HOME", "sub/home");
+    let path = finish(command, b"").expect(0).text();
+    assert_eq!(path.trim_end(), home.path().join("sub/home/config.yaml").to_str().unwrap());
+    let mut command = home.command("hostel", &["config", "path"]);
+    command.env("HOSTEL_HOME", "").env("HOME", home.path());
+    let path = finish(command, b"").expect(0).text();
+    assert_eq!(path.trim_end(), home.path().join(".hostel/config.yaml").to_str().unwrap());
+}
+
+#[test]
+fn looking_around_makes_no_files() {
+    let home = Home::new();
+    let inner = home.path().join("inner");
+    for words in [
+        &["plugins", "list"][..],
+        &["backends"],
+        &["status"],
+        &["config", "show"],
+        &["doctor"],
+        &["config", "get", "terminal.backend"],
+    ] {
+        let mut command = home.command("hostel", words);
+        command.env("HOSTEL_HOME", &inner);
+        let _ = finish(command, b"").expect(0);
+    }
+    assert!(!inner.exists());
+}
+
+/// Runs the rest of the test in a mount namespace with a small file system at the home, or says why it does not.
+fn on_a_small_disk(home: &Home, script: &str) -> Option<hostel_tests::Ran> {
+    let mount = format!("mount -t tmpfs -o size=256k none '{}' && {script}", home.path().display());
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "--user", "sh", "-c", &mount]);
+    command
+        .env("PATH", format!("{}:{}", built().display(), std::env::var("PATH").unwrap()))
+        .env("HOSTEL_HOME", home.path());
+    command.env_remove("HOSTEL_TERMINAL_BACKEND").current_dir("/").stdin(Stdio::null());
+    let ran = finish(command, b"");
+    if ran.stderr.contains("unshare:") || ran.stderr.contains("mount:") {
+        assert!(std::env::var_os("CI").is_none(), "no small disk can be made here: {ran:?}");
+        eprintln!("skipped: no small disk can be made here: {}", ran.stderr);
+        return None;
+    }
+    Some(ran)
+}
+
+#[test]
+fn a_full_disk_loses_nothing_that_was_there() {
+    let home = Home::new();
+    let script = "cd \"$HOSTEL_HOME\" && printf '# mine\\nterminal: {timeout: 9}\\n' > config.yaml && hostel exec -- 'export A=1' && \
+                  { cat /dev/zero > filler 2>/dev/null; true; } && \
+                  hostel config set terminal.timeout 10; echo \"code $?\"; cat config.yaml; ls -a | grep -c config-; \
+                  hostel exec -- 'echo ran; export B=2'; echo \"code $?\"; rm filler; hostel exec -- 'echo $A'";
+    let Some(ran) = on_a_small_disk(&home, script) else { return };
+    let text = ran.text();
+    assert!(text.starts_with("code 1\n# mine\nterminal: {timeout: 9}\n0\n"), "{ran:?}");
+    assert!(text.ends_with("\n1\n"), "the session is still there: {ran:?}");
+    assert!(
+        ran.stderr.contains("No space left on device") && ran.stderr.contains("nothing was changed"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn an_output_that_finds_no_room_is_still_shown() {
+    let home = Home::new();
+    let Some(ran) = on_a_small_disk(&home, "hostel exec --json --max-output 1000 -- 'seq 1 200000'") else {
+        return;
+    };
+    let object = ran.expect(0).json();
+    assert!(object["output"].as_str().unwrap().ends_with("200000\n"));
+    assert!(object["warnings"][0].as_str().unwrap().contains("holds only the beginning"), "{object}");
+}
+
+#[test]
+fn a_home_that_may_not_be_written_to_is_told() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let home = Home::new();
+    home.set_config("terminal: {timeout: 9}\n");
+    fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let program = tempfile::Builder::new()
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .tempdir()
+        .unwrap();
+    fs::copy(built().join("hostel"), program.path().join("hostel")).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program.path().join("hostel"));
+        command.args(words).env("HOSTEL_HOME", home.path()).current_dir("/");
+        finish(command, b"")
+    };
+    run(&["config", "set", "terminal.timeout", "5"]).fails(1, "Permission denied");
+    run(&["exec", "--", "true"]).fails(125, "Permission denied");
+    assert_eq!(home.config(), "terminal: {timeout: 9}\n");
+}

@@ -1,0 +1,173 @@
+//! Providers that panic, hang, lie and refuse.
+
+use std::time::Duration;
+
+use hostel_tests::{Home, Ran};
+
+/// A home in which the fixture is enabled while it behaves, and selected.
+fn enabled() -> Home {
+    let home = Home::new();
+    home.add_plugin("misfit", "misfit");
+    let _ = home.hostel(&["plugins", "enable", "misfit"]).expect(0);
+    let _ = home.hostel(&["config", "set", "terminal.backend", "misfit"]).expect(0);
+    home
+}
+
+fn behaving(home: &Home, behaviour: &str, words: &[&str]) -> Ran {
+    let mut command = home.command("hostel", words);
+    command.env("MISFIT", behaviour);
+    hostel_tests::finish(command, b"")
+}
+
+#[test]
+fn a_register_that_misbehaves_is_refused_at_enable_and_at_use() {
+    let cases = [
+        ("register-panic", "its `register` failed: `register` panicked: register panics"),
+        ("register-error", "its `register` failed: there is no licence"),
+        ("nothing", "it registered no provider"),
+        ("twice", "it registered `misfit` twice"),
+        ("foreign", "it registered `other`, but its manifest provides `misfit`"),
+        ("reserved", "`docker` is the name of a backend that is built into Hostel"),
+        ("bad-name", "`../evil` is not a name"),
+    ];
+    let home = enabled();
+    for (behaviour, reason) in cases {
+        let fresh = Home::new();
+        fresh.add_plugin("misfit", "misfit");
+        behaving(&fresh, behaviour, &["plugins", "enable", "misfit"]).fails(1, reason);
+        assert_eq!(fresh.config(), "");
+        behaving(&home, behaviour, &["exec", "--", "true"]).fails(125, reason);
+        let _ = behaving(&home, behaviour, &["backends"]).expect(0);
+    }
+    assert_eq!(behaving(&home, "", &["exec", "--", "echo hi"]).expect(0).text(), "hi\n");
+}
+
+#[test]
+fn attributes_that_panic_give_their_defaults_and_guards_stay_on() {
+    let home = enabled();
+    let rows = behaving(&home, "", &["backends", "--json"]).expect(0).json();
+    let row = |rows: &serde_json::Value| {
+        rows.as_array().unwrap().iter().find(|row| row["name"] == "misfit").unwrap().clone()
+    };
+    assert_eq!(row(&rows)["display_name"], "Misfit");
+    // It claims to skip the guards, but it is no container.
+    assert_eq!(row(&rows)["flags"]["skip_container_guards"], false);
+    // A provider that cannot say what its secrets are is closed, so what it is shows from its record.
+    let rows = behaving(&home, "attributes", &["backends", "--json"]).expect(0).json();
+    assert_eq!(row(&rows)["status"], "unavailable");
+    assert!(
+        row(&rows)["detail"].as_str().unwrap().contains("cannot say which of its secrets to hide"),
+        "{rows}"
+    );
+    behaving(&home, "attributes", &["exec", "--", "touch ran"])
+        .fails(125, "cannot say which of its secrets to hide");
+    behaving(&home, "strip-panic", &["exec", "--", "touch ran"])
+        .fails(125, "cannot say which of its secrets to hide");
+    assert!(!home.path().join("ran").exists());
+    let _ = behaving(&home, "attributes", &["doctor"]).expect(1);
+    let _ = behaving(&home, "attributes", &["plugins", "list"]).expect(0);
+}
+
+#[test]
+fn names_that_cannot_be_stripped_are_passed_over_and_the_others_are_honoured() {
+    let home = enabled().with("MISFIT_TOKEN", "t0ken");
+    let _ = behaving(&home, "strip-nonsense", &["plugins", "enable", "misfit"]).expect(0);
+    let ran =
+        behaving(&home, "strip-nonsense", &["exec", "--", "env | grep -c MISFIT_TOKEN || true"]).expect(0);
+    assert_eq!(ran.text(), "0\n");
+}
+
+#[test]
+fn an_environment_that_cannot_be_made_is_an_error_and_never_another_backend() {
+    let home = enabled();
+    let ran = behaving(&home, "create-error", &["exec", "--", "touch ran"]).expect(125);
+    assert_eq!(ran.stderr, "error: backend `misfit`: the vendor is closed today\nhint: come back tomorrow\n");
+    behaving(&home, "create-panic", &["exec", "--", "touch ran"])
+        .fails(125, "backend `misfit`: `create_environment` panicked: creation panics");
+    assert!(!home.path().join("ran").exists());
+}
+
+#[test]
+fn an_execute_that_panics_is_an_error_and_the_next_one_works() {
+    let home = enabled();
+    let ran = behaving(&home, "exec-panic", &["exec", "--", "boom"]).expect(125);
+    assert!(ran.stderr.starts_with("error: backend `misfit`: `execute` panicked: "), "{ran:?}");
+    let ran = behaving(&home, "exec-panic", &["exec", "--", "echo hi"]).expect(0);
+    assert_eq!(ran.text(), "hi\n");
+    assert_eq!(
+        ran.stderr,
+        "warning: cleaning up task `default` on `misfit` failed: `cleanup` panicked: cleanup panics\n"
+    );
+    let object = behaving(&home, "exec-panic", &["exec", "--json", "--", "boom"]).expect(125).json();
+    assert_eq!((&object["error"]["kind"], &object["ended"]), (&"panicked".into(), &"lost".into()));
+    for _ in 0..2 {
+        let _ = behaving(&home, "exec-panic", &["plugins", "list"]).expect(0);
+    }
+}
+
+#[test]
+fn an_exit_code_that_no_command_has_is_no_success() {
+    let home = enabled();
+    behaving(&home, "exit-code", &["exec", "--", "true"])
+        .fails(125, "it reported exit code -1, which no command has");
+}
+
+#[test]
+fn a_probe_that_hangs_is_not_waited_for() {
+    let home = enabled();
+    let ran = behaving(&home, "slow", &["backends", "--json"]).expect(0);
+    assert!(ran.took < Duration::from_secs(8), "{ran:?}");
+    let rows = ran.json();
+    let row = rows.as_array().unwrap().iter().find(|row| row["name"] == "misfit").unwrap().clone();
+    assert_eq!(
+        (&row["status"], &row["detail"]),
+        (&"unavailable".into(), &"it did not answer within 2 s".into())
+    );
+}
+
+#[test]
+fn a_plugins_records_come_out_of_the_hosts_log() {
+    let home = enabled();
+    let ran = home.hostel(&["-v", "exec", "--", "true"]).expect(0);
+    assert!(
+        ran.stderr.contains("misfit runs a command") && ran.stderr.contains("plugin=\"misfit\""),
+        "{ran:?}"
+    );
+    assert_eq!(home.exec("true").stderr, "");
+}
+
+#[test]
+fn a_plugins_settings_are_typed_by_what_it_declared() {
+    let home = enabled();
+    let set = |key: &str, value: &str| {
+        home.hostel(&["config", "set", &format!("terminal.backends.misfit.{key}"), value])
+    };
+    let _ = set("loud", "yes").expect(0);
+    set("size", "huge").fails(1, "one of `small`, `large` is expected");
+    let _ = set("size", "small").expect(0);
+    let _ = set("zip", "00701").expect(0);
+    assert!(
+        home.config().contains("loud: true") && home.config().contains("zip: \"00701\""),
+        "{}",
+        home.config()
+    );
+}
+
+#[test]
+fn a_backend_that_is_missing_or_misspelt_never_becomes_another() {
+    let home = Home::new();
+    for (name, reason) in [
+        ("dokcer", "there is no backend `dokcer`"),
+        ("\"\"", "it names no backend"),
+        ("docker", "is not part of this version"),
+        ("gone", "there is no backend `gone`"),
+    ] {
+        home.set_config(format!("terminal:\n  backend: {name}\n"));
+        home.exec("echo ran > where.txt").fails(125, reason);
+    }
+    home.set_config("terminal:\n  backend: local\n");
+    let mut command = home.command("hostel", &["exec", "--", "echo ran > where.txt"]);
+    command.env("HOSTEL_TERMINAL_BACKEND", "ssh");
+    hostel_tests::finish(command, b"").fails(125, "backend `ssh` is not part of this version");
+    assert!(!home.path().join("where.txt").exists());
+}
