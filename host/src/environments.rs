@@ -48,7 +48,7 @@ impl Environments {
     pub fn discard(&self, backend: &str, task: &str) {
         let slot = lock(&self.live).remove(&(backend.to_owned(), task.to_owned()));
         if let Some(environment) = slot.and_then(|slot| lock(&slot).take()) {
-            let _ = cleanup(environment);
+            let _ = cleanup(environment.as_ref());
         }
     }
 
@@ -62,22 +62,19 @@ impl Environments {
             let name = format!("task `{task}` on `{backend}`");
             waiting.push(name.clone());
             let sender = sender.clone();
-            thread::spawn(move || drop(sender.send((name, cleanup(environment)))));
+            thread::spawn(move || drop(sender.send((name, cleanup(environment.as_ref())))));
         }
         drop(sender);
         let mut lines = Vec::new();
         while !waiting.is_empty() {
-            match receiver.recv_timeout(CLEANUP_LIMIT) {
-                Ok((name, outcome)) => {
-                    waiting.retain(|other| *other != name);
-                    lines.extend(outcome.err().map(|error| format!("cleaning up {name} failed: {error}")));
-                }
-                Err(_) => {
-                    let late = waiting.drain(..);
-                    lines.extend(late.map(|name| {
-                        format!("cleaning up {name} did not end within {} s", CLEANUP_LIMIT.as_secs())
-                    }));
-                }
+            if let Ok((name, outcome)) = receiver.recv_timeout(CLEANUP_LIMIT) {
+                waiting.retain(|other| *other != name);
+                lines.extend(outcome.err().map(|error| format!("cleaning up {name} failed: {error}")));
+            } else {
+                let late = waiting.drain(..);
+                lines.extend(late.map(|name| {
+                    format!("cleaning up {name} did not end within {} s", CLEANUP_LIMIT.as_secs())
+                }));
             }
         }
         lines
@@ -88,7 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn cleanup(environment: Arc<dyn Environment>) -> Result<(), Error> {
+fn cleanup(environment: &dyn Environment) -> Result<(), Error> {
     environment.persist().and(environment.cleanup())
 }
 
@@ -112,7 +109,7 @@ fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environmen
             .not_started()
     })?;
     let mut request = CreateEnvironment::default();
-    request.task_id = task.to_owned();
+    task.clone_into(&mut request.task_id);
     request.cwd = policy::cwd::start(config.text("terminal.cwd").map_err(invalid)?.as_deref(), &flags);
     request.timeout = config.seconds("terminal.timeout").map_err(invalid)?;
     request.host_cwd = std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned());

@@ -1,5 +1,6 @@
 //! The folder in which everything of one user's lives: `~/.hostel`, or what `HOSTEL_HOME` names.
 
+use std::fmt::Write as _;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -123,7 +124,8 @@ fn encode(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') {
             name.push(byte.into());
         } else {
-            name.push_str(&format!("%{byte:02x}"));
+            // Writing to a string cannot fail.
+            let _ = write!(name, "%{byte:02x}");
         }
     }
     if name.len() > LONGEST {

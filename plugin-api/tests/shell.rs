@@ -1,4 +1,5 @@
 //! The shared shell session, on this machine.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -1,4 +1,5 @@
 //! What the tests stand on: a fresh home, the real program, and plugins that were really built.
+#![allow(clippy::must_use_candidate, reason = "some are called for what they do")]
 
 use std::ffi::OsStr;
 use std::fs;

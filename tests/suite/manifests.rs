@@ -1,5 +1,6 @@
 //! Folders whose manifests are wrong: each is told by one line, and none hides its neighbours.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
@@ -14,7 +15,8 @@ fn each_bad_manifest_is_listed_with_its_reason_and_the_good_one_works() {
     let line = |from: &str, to: &str| good.replace(from, to);
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..9 {
-        bomb += &format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(", "));
+        let below = vec![format!("*a{}", level - 1); 9].join(", ");
+        writeln!(bomb, "a{level}: &a{level} [{below}]").unwrap();
     }
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("m-empty", Vec::new(), "`plugin.yaml` is empty"),

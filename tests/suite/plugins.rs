@@ -25,7 +25,7 @@ fn refused(name: &str, reason: &str, make: impl FnOnce(&Path)) {
 #[test]
 fn files_that_are_no_library() {
     refused("text", "(file check): the library is not an ELF file", |path| {
-        fs::write(path, "not a library\n").unwrap()
+        fs::write(path, "not a library\n").unwrap();
     });
     refused("empty", "(file check): the library is an empty file", |path| fs::write(path, "").unwrap());
     refused("missing", "(file check): there is no `libmissing.so` in", |_| {});
@@ -43,7 +43,7 @@ fn files_that_are_no_library() {
     });
     refused("program", "(file check): ", |path| {
         fs::copy("/bin/true", path).unwrap();
-        let mut bytes = fs::read(&*path).unwrap();
+        let mut bytes = fs::read(path).unwrap();
         bytes[16] = 2;
         fs::write(path, bytes).unwrap();
     });
@@ -60,7 +60,7 @@ fn libraries_that_are_no_plugin_do_not_run() {
         flag.display()
     );
     refused("nosymbol", "(version): the library does not say for which plugin API", |path| {
-        compile_c(&constructor, path, &[])
+        compile_c(&constructor, path, &[]);
     });
     let version = |version: &str| {
         format!("{constructor}const char hostel_plugin_api_version[48] = \"hostel-plugin-api {version}\";\n")
@@ -69,10 +69,10 @@ fn libraries_that_are_no_plugin_do_not_run() {
         compile_c(&version("999.0.0"), path, &[]);
     });
     refused("older", "(version): the library was built for plugin API 0.9.0", |path| {
-        compile_c(&version("0.9.0"), path, &[])
+        compile_c(&version("0.9.0"), path, &[]);
     });
     refused("entryless", "(entry symbol): the library has no entry symbol", |path| {
-        compile_c(&version("1.0.0"), path, &[])
+        compile_c(&version("1.0.0"), path, &[]);
     });
     assert!(!flag.exists(), "a constructor has run");
 }
@@ -122,7 +122,7 @@ fn a_library_that_lies_or_crashes_takes_nobody_along() {
         compile_c(&crash("*(volatile int *)8 = 1;"), path, &[]);
     });
     refused("exits", "ended the process that looked at it first (exit code 3)", |path| {
-        compile_c(&crash("_exit(3);").replace("stdlib", "unistd"), path, &[])
+        compile_c(&crash("_exit(3);").replace("stdlib", "unistd"), path, &[]);
     });
 }
 

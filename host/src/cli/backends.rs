@@ -44,13 +44,21 @@ impl Row {
             }
         };
         let silent = Probe::unavailable("it did not answer within 2 s");
-        let probe = ask(&provider, "probe", silent, |provider| provider.probe());
+        let probe = ask(&provider, "probe", silent, hostel_plugin_api::TerminalEnvironmentProvider::probe);
         row.status = probe.status.as_str();
         row.detail = probe.detail;
-        row.display_name =
-            ask(&provider, "display_name", row.name.clone(), |provider| provider.display_name());
-        row.description =
-            ask(&provider, "description", row.description.clone(), |provider| provider.description());
+        row.display_name = ask(
+            &provider,
+            "display_name",
+            row.name.clone(),
+            hostel_plugin_api::TerminalEnvironmentProvider::display_name,
+        );
+        row.description = ask(
+            &provider,
+            "description",
+            row.description.clone(),
+            hostel_plugin_api::TerminalEnvironmentProvider::description,
+        );
         row.flags = serde_json::to_value(Flags::read(&provider)).unwrap_or_default();
         row
     }

@@ -124,6 +124,11 @@ fn provider(entry: &Entry) -> Vec<Row> {
         Err(error) => return vec![row(false, label, error.message(), source)],
     };
     let silent = vec![DoctorCheck { ok: false, label, detail: "it did not answer within 2 s".into() }];
-    let checks = ask(&provider, "doctor_checks", silent, |provider| provider.doctor_checks());
+    let checks = ask(
+        &provider,
+        "doctor_checks",
+        silent,
+        hostel_plugin_api::TerminalEnvironmentProvider::doctor_checks,
+    );
     checks.into_iter().map(|check| row(check.ok, check.label, check.detail, source.clone())).collect()
 }

@@ -207,12 +207,11 @@ impl ExecIo for Io {
             Sink::Raw(stdout) => stdout.write_all(bytes).and_then(|()| stdout.flush()),
             Sink::Screen(screen) => screen.write(bytes),
         };
-        match written {
-            Ok(()) => Flow::Continue,
-            Err(_) => {
-                self.close();
-                Flow::Stop
-            }
+        if let Ok(()) = written {
+            Flow::Continue
+        } else {
+            self.close();
+            Flow::Stop
         }
     }
 

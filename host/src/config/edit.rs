@@ -81,14 +81,13 @@ fn edit(
     let present = file.document().filter(|document| document.as_mapping().is_some());
     let document = present.clone().unwrap_or_default();
     change(&document).map_err(|error| guard(first_line(&error.to_string())))?;
-    let mut edited = match present {
-        Some(_) => file.to_string(),
-        None => {
-            let document = document.to_string();
-            let fresh = document.strip_prefix("---\n").unwrap_or(&document);
-            let gap = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
-            format!("{body}{gap}{fresh}")
-        }
+    let mut edited = if present.is_some() {
+        file.to_string()
+    } else {
+        let document = document.to_string();
+        let fresh = document.strip_prefix("---\n").unwrap_or(&document);
+        let gap = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
+        format!("{body}{gap}{fresh}")
     };
     if is_nothing(wanted) {
         // What is left of a document whose last key has gone.

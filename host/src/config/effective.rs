@@ -121,12 +121,11 @@ impl Config {
         let mut names = std::iter::once(key.clone()).chain(aliases);
         let in_file =
             names.find_map(|key| super::get(&self.file.tree, &key)).filter(|value| !value.is_null());
-        match in_file {
-            Some(value) => Some(Setting { value: value.clone(), origin: Origin::File(self.path.clone()) }),
-            None => {
-                let value = serde_yaml::from_str(schema::default_of(&name)?).ok()?;
-                Some(Setting { value, origin: Origin::Default })
-            }
+        if let Some(value) = in_file {
+            Some(Setting { value: value.clone(), origin: Origin::File(self.path.clone()) })
+        } else {
+            let value = serde_yaml::from_str(schema::default_of(&name)?).ok()?;
+            Some(Setting { value, origin: Origin::Default })
         }
     }
 

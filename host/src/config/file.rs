@@ -100,11 +100,8 @@ impl ConfigFile {
             Ok(_) => fs::read(&path).map_err(|error| FileError::Read(path.clone(), error))?,
         };
         let text = String::from_utf8(bytes).map_err(|error| {
-            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            FileError::NotText {
-                path: path.clone(),
-                line: 1 + good.iter().filter(|byte| **byte == b'\n').count(),
-            }
+            let good = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+            FileError::NotText { path: path.clone(), line: 1 + good.matches('\n').count() }
         })?;
         let tree = parse(&path, text.trim_start_matches('\u{feff}'))?;
         Ok(Self { text, tree })

@@ -76,20 +76,20 @@ fn list(text: &str) -> Option<Value> {
 /// Returns whether a value that stands in the file is of the type `holds`.
 #[must_use]
 pub fn fits(value: &Value, holds: &Type) -> bool {
-    match (holds, value) {
-        (Type::Text | Type::Backend, Value::String(_)) => true,
-        (Type::Choice(words), Value::String(text)) => words.contains(text),
-        // Other programs read a bare `off` as false; the word that was meant is known.
-        (Type::Choice(words), Value::Bool(value)) => {
-            words.iter().any(|word| word == if *value { "on" } else { "off" })
+    match holds {
+        Type::Text | Type::Backend => value.is_string(),
+        Type::Choice(words) => match value {
+            Value::String(text) => words.contains(text),
+            // Other programs read a bare `off` as false; the word that was meant is known.
+            Value::Bool(value) => words.iter().any(|word| word == if *value { "on" } else { "off" }),
+            _ => false,
+        },
+        Type::Boolean => value.is_bool(),
+        Type::Number { min, whole } => {
+            value.as_f64().is_some_and(|value| value >= *min && (!whole || value.fract() == 0.0))
         }
-        (Type::Boolean, Value::Bool(_)) => true,
-        (Type::Number { min, whole }, Value::Number(number)) => {
-            number.as_f64().is_some_and(|value| value >= *min && (!whole || value.fract() == 0.0))
-        }
-        (Type::List, Value::Sequence(items)) => items.iter().all(Value::is_string),
-        (Type::Section, Value::Mapping(_) | Value::Null) => true,
-        _ => false,
+        Type::List => value.as_sequence().is_some_and(|items| items.iter().all(Value::is_string)),
+        Type::Section => value.is_mapping() || value.is_null(),
     }
 }
 

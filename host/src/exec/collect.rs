@@ -143,6 +143,8 @@ fn unfinished(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn keep(limit: usize, pieces: &[&[u8]]) -> (Kept, tempfile::TempDir) {
@@ -168,7 +170,6 @@ mod tests {
         assert_eq!((kept.total, kept.omitted), (21, 11));
         let path = kept.path.unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"0123456789abcdefghEND");
-        use std::os::unix::fs::PermissionsExt;
         assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 

@@ -74,7 +74,7 @@ pub fn enable<'a>(home: &Home, catalog: &'a Catalog, name: &str) -> Result<&'a C
             }
         })?;
         ConfigFile::change_list(home, &Key::parse("plugins.disabled")?, |list| {
-            list.retain(|listed| listed != name)
+            list.retain(|listed| listed != name);
         })?;
         Ok(())
     };
@@ -100,7 +100,7 @@ pub fn disable(home: &Home, catalog: &Catalog, name: &str) -> Result<bool, Enabl
         return Err(EnableError::Unknown(name.to_owned()));
     }
     let changed = ConfigFile::change_list(home, &Key::parse("plugins.enabled")?, |list| {
-        list.retain(|listed| listed != name)
+        list.retain(|listed| listed != name);
     })?;
     Record::remove(home, name);
     Ok(changed)
@@ -136,11 +136,9 @@ fn inspect(home: &Home, found: &Discovered, pin: &Pin) -> Result<Vec<ProviderRec
         String::from_utf8_lossy(&bytes).into_owned()
     });
     let in_time = receiver.recv_timeout(LIMIT).is_ok();
-    if !in_time {
-        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            // It may just have ended.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+    if !in_time && let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // It may just have ended.
+        let _ = kill_process_group(group, Signal::KILL);
     }
     let status =
         child.wait().map_err(|error| failed(format!("lost the process that looked at it: {error}")))?;
@@ -188,7 +186,7 @@ enum Answer {
     Failed { step: Step, reason: String, hint: String },
 }
 
-/// The other end of [`inspect`]: loads the plugin `name`, whose library must have this checksum, and returns what to print.
+/// Loads the plugin `name`, whose library must have this checksum, and returns what to print.
 #[must_use]
 pub fn inspect_here(home: &Home, catalog: &Catalog, name: &str, sha256: &str) -> String {
     let load = || -> Result<Vec<ProviderRecord>, LoadError> {

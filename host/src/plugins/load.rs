@@ -146,7 +146,7 @@ fn read(plugin: &str, path: &Path) -> Result<Vec<u8>, LoadError> {
     if !meta.is_file() || meta.len() > LONGEST {
         return Err(failed(format!("`{}` is not a regular file of at most 1 GiB", path.display())));
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0) + 1);
     let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
     read.map_err(|error| failed(format!("failed to read `{}`: {error}", path.display())))?;
     Ok(bytes)
@@ -203,8 +203,8 @@ fn load(library: &Verified) -> Result<NonNull<c_void>, String> {
     let shown = library.path.display().to_string();
     let opened = opened.map_err(|error| loader_message(&error, &path, &shown))?;
     // SAFETY: only the symbol's address is taken; nothing is read through it here.
-    let symbol =
-        unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }.map(|symbol| symbol.as_raw_ptr());
+    let symbol = unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }
+        .map(libloading::os::unix::Symbol::as_raw_ptr);
     let address = symbol.map_err(|error| loader_message(&error, &path, &shown))?;
     // It stays for the rest of the process.
     std::mem::forget(opened);

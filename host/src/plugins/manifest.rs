@@ -228,17 +228,17 @@ impl Manifest {
 }
 
 fn read_text(folder: &Path, path: &Path, name: &str) -> Result<String, ManifestError> {
-    let read = |error| ManifestError::Read(name.into(), error);
-    let real = path.canonicalize().map_err(read)?;
-    if !real.starts_with(folder.canonicalize().map_err(read)?) {
+    let failed = |error| ManifestError::Read(name.into(), error);
+    let real = path.canonicalize().map_err(failed)?;
+    if !real.starts_with(folder.canonicalize().map_err(failed)?) {
         return Err(ManifestError::Outside(name.into()));
     }
     // A pipe in its place would block the reader for ever.
-    if !real.metadata().map_err(read)?.is_file() {
+    if !real.metadata().map_err(failed)?.is_file() {
         return Err(ManifestError::NotFile(name.into()));
     }
     let mut bytes = Vec::new();
-    File::open(real).map_err(read)?.take(LONGEST + 1).read_to_end(&mut bytes).map_err(read)?;
+    File::open(real).map_err(failed)?.take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LONGEST {
         return Err(ManifestError::Large(name.into()));
     }
@@ -339,6 +339,8 @@ pub(super) fn path_in(folder: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     const SEED: &str =
@@ -381,7 +383,7 @@ mod tests {
             let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
             for level in 1..9 {
                 let below = format!("*a{}", level - 1);
-                text += &format!("a{level}: &a{level} [{}]\n", [below.as_str(); 9].join(", "));
+                writeln!(text, "a{level}: &a{level} [{}]", [below.as_str(); 9].join(", ")).unwrap();
             }
             text
         };

@@ -5,7 +5,7 @@
 //! shared library of this kind of machine, whole, with a plugin's entry of its own, built for an API that we have.
 
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
-use object::{Architecture, Endianness, Object, ObjectSegment, ObjectSymbol, elf};
+use object::{Architecture, Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, elf};
 
 use super::error::Step;
 use hostel_plugin_api::abi::root::{
@@ -32,6 +32,9 @@ pub(super) struct Flaw {
 fn flaw(step: Step, reason: impl Into<String>, hint: impl Into<String>) -> Flaw {
     Flaw { step, reason: reason.into(), hint: hint.into() }
 }
+
+/// The loader's word for the folder of the library itself; see `man 8 ld.so`.
+const ORIGIN: &[u8] = b"$ORIGIN";
 
 #[cfg(target_arch = "x86_64")]
 const OWN: Architecture = Architecture::X86_64;
@@ -88,7 +91,13 @@ pub(super) fn check(bytes: &[u8], wanted: Option<&str>) -> Result<Facts, Flaw> {
             hint,
         ));
     }
-    Ok(Facts { api_version, needs_its_place: bytes.windows(7).any(|window| window == b"$ORIGIN") })
+    Ok(Facts { api_version, needs_its_place: needs_its_place(&file) })
+}
+
+/// Returns whether the names that the loader will read hold a run path that starts at the library's own place.
+fn needs_its_place(file: &ElfFile64<'_, Endianness>) -> bool {
+    let strings = file.section_by_name(".dynstr").and_then(|section| section.data().ok()).unwrap_or_default();
+    strings.windows(ORIGIN.len()).any(|window| window == ORIGIN)
 }
 
 /// Returns address and size of a symbol that this file itself defines.
@@ -99,17 +108,17 @@ fn symbol(file: &ElfFile64<'_, Endianness>, name: &str) -> Option<(u64, u64)> {
 
 fn api_version(file: &ElfFile64<'_, Endianness>, bytes: &[u8]) -> Result<String, Flaw> {
     let hint = "build the plugin with the crate `hostel-plugin-api`, version 1";
-    let none = || flaw(Step::Version, "the library does not say for which plugin API it was built", hint);
-    let (address, _) = symbol(file, VERSION_SYMBOL).ok_or_else(none)?;
+    let silent = || flaw(Step::Version, "the library does not say for which plugin API it was built", hint);
+    let (address, _) = symbol(file, VERSION_SYMBOL).ok_or_else(silent)?;
     let segment = file.segments().find(|segment| {
         let (start, (_, size)) = (segment.address(), segment.file_range());
         address >= start && address - start < size
     });
-    let segment = segment.ok_or_else(none)?;
-    let at = usize::try_from(segment.file_range().0 + (address - segment.address())).map_err(|_| none())?;
-    let note = bytes.get(at..at + VERSION_NOTE_LEN).ok_or_else(none)?;
-    let text = std::str::from_utf8(note).ok().and_then(|text| text.split('\0').next()).ok_or_else(none)?;
-    let version = text.strip_prefix(VERSION_PREFIX).ok_or_else(none)?;
+    let segment = segment.ok_or_else(silent)?;
+    let at = usize::try_from(segment.file_range().0 + (address - segment.address())).map_err(|_| silent())?;
+    let note = bytes.get(at..at + VERSION_NOTE_LEN).ok_or_else(silent)?;
+    let text = std::str::from_utf8(note).ok().and_then(|text| text.split('\0').next()).ok_or_else(silent)?;
+    let version = text.strip_prefix(VERSION_PREFIX).ok_or_else(silent)?;
     Ok(version.to_owned())
 }
 

@@ -11,6 +11,7 @@
     unreachable_pub,
     reason = "the ABI layer's macro makes its helpers as visible as the trait, which must be `pub`"
 )]
+#![allow(clippy::used_underscore_binding, reason = "the ABI layer's macro names its receivers so")]
 #![allow(non_local_definitions, reason = "the ABI layer's macro writes impls into a constant")]
 
 pub(crate) mod environment;

@@ -4,6 +4,11 @@
 //! [`ROOT_SYMBOL`] leads to the root module, together with a description of every type that it reaches, which the host
 //! compares with its own before it calls anything.
 
+#![allow(
+    clippy::trivially_copy_pass_by_ref,
+    clippy::expl_impl_clone_on_copy,
+    reason = "the ABI layer's macro writes it so"
+)]
 #![allow(non_camel_case_types, reason = "the ABI layer ends the names of prefix types in `_Ref`")]
 
 use std::ffi::c_void;

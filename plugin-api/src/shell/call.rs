@@ -202,9 +202,9 @@ impl Call<'_> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut ready = Ready::default();
         // Without members to wait for, the tree is gone as soon as it is looked at.
-        ready.member = ending.is_some_and(|stage| stage.members.is_empty());
+        let member = ending.is_some_and(|stage| stage.members.is_empty());
+        let mut ready = Ready { member, ..Ready::default() };
         for ((source, ..), fd) in sources.iter().zip(&fds) {
             if fd.revents().is_empty() {
                 continue;

@@ -186,7 +186,7 @@ mod tests {
             for number in 0..16 {
                 let path = &path;
                 scope.spawn(move || {
-                    Store::new(Some(path.clone())).update(change(&format!("V{number}"), "1")).unwrap()
+                    Store::new(Some(path.clone())).update(change(&format!("V{number}"), "1")).unwrap();
                 });
             }
         });

@@ -54,7 +54,7 @@ impl Tree {
         }
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         let alive = processes.iter().filter(|process| found.contains(&process.id) && process.id != own);
-        alive.filter_map(|process| process.hold()).collect()
+        alive.filter_map(Stat::hold).collect()
     }
 
     fn is_marked(&self, id: i32) -> bool {

@@ -1,4 +1,4 @@
-//! AcmeBox: the smallest terminal environment provider, to be copied.
+//! `AcmeBox`: the smallest terminal environment provider, to be copied.
 //!
 //! A vendor's provider would talk to the vendor's service. This one makes a folder for each task, its box, and runs commands
 //! in it on this machine, so that it can be tried without an account. It wants a token all the same, as a vendor would,

@@ -132,7 +132,7 @@ struct Line(Vec<OsString>);
 
 impl Line {
     fn add<const N: usize>(&mut self, words: [impl AsRef<OsStr>; N]) {
-        self.0.extend(words.iter().map(|word| word.as_ref().to_owned()));
+        self.0.extend(words.map(|word| word.as_ref().to_owned()));
     }
 }
 
