@@ -130,7 +130,7 @@ fn encode(text: &str) -> String {
     }
     if name.len() > LONGEST {
         // A dot cannot come out of the loop above, so that no short text gets such a name.
-        name = format!("{}.{}", &name[..LONGEST - 65], crate::plugins::sha256_hex(text.as_bytes()));
+        name = format!("{}.{}", &name[..LONGEST - 65], crate::digest::sha256_hex(text.as_bytes()));
     }
     if name.is_empty() { "%".into() } else { name }
 }

@@ -8,7 +8,7 @@
 //! | running | [`exec`], [`environments`], [`world`] |
 //! | rules | [`policy`] |
 //! | filling | [`backends`], [`plugins`] |
-//! | ground | [`registry`], [`config`], [`home`] |
+//! | ground | [`registry`], [`config`], [`home`], [`digest`], [`signals`] |
 //!
 //! A command comes in at a face, which opens the [`world::World`]; the registry names the backend; [`environments`] makes
 //! or finds the task's environment; and the environment runs the command.
@@ -16,10 +16,12 @@
 pub mod backends;
 pub mod cli;
 pub mod config;
+pub mod digest;
 pub mod environments;
 pub mod exec;
 pub mod home;
 pub mod plugins;
 pub mod policy;
 pub mod registry;
+pub mod signals;
 pub mod world;

@@ -81,7 +81,7 @@ pub struct CreateEnvironment {
     pub timeout: Duration,
     /// Image to start from, where the provider has images.
     pub image: Option<String>,
-    /// The host's own working directory, where the user has let the environment have it.
+    /// The host's own working directory. A place that has files of its own does not take it over unless its user says so.
     pub host_cwd: Option<String>,
     /// What [`resolve_config`](TerminalEnvironmentProvider::resolve_config) made of `terminal.backends.NAME`.
     pub config: Value,

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use hostel::digest::sha256_hex;
 use hostel::environments::Environments;
 use hostel::home::Home;
-use hostel::plugins::{Catalog, Discovered, Manifest, Verified, sha256_hex};
+use hostel::plugins::{Catalog, Discovered, Manifest, Verified};
 use hostel::world::{Options, World};
 use hostel_plugin_api::{
     CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecRequest, Flow, TerminalEnvironmentProvider,

@@ -292,3 +292,15 @@ fn ten_times_the_output_costs_no_more_memory() {
     let (small, large) = (peak(30), peak(300));
     assert!(large < small + 16 * 1024, "{small} kB for 30 MiB, {large} kB for 300 MiB");
 }
+
+#[test]
+fn an_output_that_cannot_be_written_is_no_success() {
+    let home = Home::new();
+    for words in [&["exec", "--", "echo hi; exit 7"][..], &["exec", "--json", "--", "exit 7"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = home.command("hostel", words).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(output.status.code(), Some(125));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.starts_with("error: failed to write the output: No space left on device"), "{said}");
+    }
+}

@@ -95,6 +95,7 @@ fn a_mark_line_ends_a_second_ending_and_a_version_are_taken_as_they_are() {
     assert_eq!((&rows[0]["status"], &rows[0]["version"]), (&"not enabled".into(), &"1.10".into()));
     assert_eq!(rows[1]["name"], "other");
     assert_eq!(rows[1]["warnings"][0], "`new_key` is not a key of a manifest");
+    assert_eq!(rows[1]["kind"], "backend");
     assert_eq!(rows[1]["warnings"][1], "the folder is called `renamed`, the plugin `other`");
     assert_eq!(rows[2]["name"], "second");
 }

@@ -59,17 +59,20 @@ fn libraries_that_are_no_plugin_do_not_run() {
         "#include <stdio.h>\n__attribute__((constructor)) static void run(void) {{ fclose(fopen(\"{}\", \"w\")); }}\n",
         flag.display()
     );
-    refused("nosymbol", "(version): the library does not say for which plugin API", |path| {
+    refused("nosymbol", "(entry symbol): the library has no entry symbol", |path| {
         compile_c(&constructor, path, &[]);
     });
     let version = |version: &str| {
         format!("{constructor}const char hostel_plugin_api_version[48] = \"hostel-plugin-api {version}\";\n")
     };
     refused("newer", "(version): the library was built for plugin API 999.0.0", |path| {
-        compile_c(&version("999.0.0"), path, &[]);
+        compile_c(&(version("999.0.0") + ROOT), path, &[]);
     });
     refused("older", "(version): the library was built for plugin API 0.9.0", |path| {
-        compile_c(&version("0.9.0"), path, &[]);
+        compile_c(&(version("0.9.0") + ROOT), path, &[]);
+    });
+    refused("silent", "(version): the library does not say for which plugin API", |path| {
+        compile_c(&format!("{constructor}{ROOT}"), path, &[]);
     });
     refused("entryless", "(entry symbol): the library has no entry symbol", |path| {
         compile_c(&version("1.0.0"), path, &[]);
@@ -79,7 +82,7 @@ fn libraries_that_are_no_plugin_do_not_run() {
 
 #[test]
 fn the_entry_is_taken_from_that_file_and_no_other() {
-    refused("liba", "(version): ", |path| {
+    refused("liba", "(entry symbol): ", |path| {
         let other = path.with_file_name("libother.so");
         put(&library("acmebox"), &other);
         let dir = format!("-L{}", path.parent().unwrap().display());
@@ -87,6 +90,7 @@ fn the_entry_is_taken_from_that_file_and_no_other() {
     });
 }
 
+const ROOT: &str = "const char hostel_plugin_root[256] = \"x\";\n";
 const GOOD_VERSION: &str = "const char hostel_plugin_api_version[48] = \"hostel-plugin-api 1.0.0\";\n";
 
 #[test]
@@ -221,4 +225,49 @@ fn a_file_that_may_not_be_read_is_told_to_an_ordinary_user() {
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program.path().join("hostel"));
     command.args(["plugins", "enable", "acmebox"]).env("HOSTEL_HOME", home.path()).current_dir("/");
     hostel_tests::finish(command, b"").fails(1, "failed to read");
+}
+
+#[test]
+fn plugins_in_one_process_are_each_themselves() {
+    let home = Home::new().with("ACMEBOX_TOKEN", "t");
+    for name in ["acmebox", "bubblewrap", "misfit"] {
+        home.add_plugin(name, name);
+        let _ = home.hostel(&["plugins", "enable", name]).expect(0);
+    }
+    for _ in 0..3 {
+        let rows = home.hostel(&["backends", "--json"]).expect(0).json();
+        let plugins: Vec<_> = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row["origin"] != "builtin")
+            .map(|row| &row["display_name"])
+            .collect();
+        assert_eq!(plugins, ["AcmeBox", "Bubblewrap", "Misfit"]);
+        let rows = home.hostel(&["doctor", "--json"]).json();
+        assert!(!rows.to_string().contains("registered"), "{rows}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_library_shows_in_lists() {
+    let home = Home::new();
+    let folder = home.add_plugin("acmebox", "acmebox");
+    let library_path = folder.join("libacmebox.so");
+    fs::write(&library_path, "not a library").unwrap();
+    assert_eq!(home.hostel(&["plugins", "list", "--json"]).expect(0).json()[0]["status"], "not enabled");
+    assert!(
+        home.hostel(&["doctor"])
+            .expect(0)
+            .text()
+            .contains("not enabled; plugin `acmebox` cannot be loaded (file check)")
+    );
+    put(&library("acmebox"), &library_path);
+    let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
+    assert_eq!(home.hostel(&["plugins", "list", "--json"]).expect(0).json()[0]["status"], "enabled");
+    fs::write(&library_path, "not a library").unwrap();
+    let row = home.hostel(&["plugins", "list", "--json"]).expect(0).json()[0].clone();
+    assert_eq!(row["status"], "error");
+    assert!(row["error"].as_str().unwrap().contains("is not the one that was enabled"), "{row}");
+    assert!(home.hostel(&["doctor"]).expect(1).text().contains("FAIL"));
 }

@@ -1,5 +1,7 @@
 //! Providers that panic, hang, lie and refuse.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use hostel_tests::{Home, Ran};
@@ -64,6 +66,10 @@ fn attributes_that_panic_give_their_defaults_and_guards_stay_on() {
     behaving(&home, "strip-panic", &["exec", "--", "touch ran"])
         .fails(125, "cannot say which of its secrets to hide");
     assert!(!home.path().join("ran").exists());
+    let fresh = Home::new();
+    fresh.add_plugin("misfit", "misfit");
+    behaving(&fresh, "strip-panic", &["plugins", "enable", "misfit"])
+        .fails(1, "it cannot say which variables are its secrets");
     let _ = behaving(&home, "attributes", &["doctor"]).expect(1);
     let _ = behaving(&home, "attributes", &["plugins", "list"]).expect(0);
 }
@@ -71,7 +77,11 @@ fn attributes_that_panic_give_their_defaults_and_guards_stay_on() {
 #[test]
 fn names_that_cannot_be_stripped_are_passed_over_and_the_others_are_honoured() {
     let home = enabled().with("MISFIT_TOKEN", "t0ken");
-    let _ = behaving(&home, "strip-nonsense", &["plugins", "enable", "misfit"]).expect(0);
+    let ran = behaving(&home, "strip-nonsense", &["plugins", "enable", "misfit"]).expect(0);
+    assert!(
+        ran.stderr.contains("warning: `misfit` wants `A=B` stripped, which is no variable's name"),
+        "{ran:?}"
+    );
     let ran =
         behaving(&home, "strip-nonsense", &["exec", "--", "env | grep -c MISFIT_TOKEN || true"]).expect(0);
     assert_eq!(ran.text(), "0\n");
@@ -169,5 +179,19 @@ fn a_backend_that_is_missing_or_misspelt_never_becomes_another() {
     let mut command = home.command("hostel", &["exec", "--", "echo ran > where.txt"]);
     command.env("HOSTEL_TERMINAL_BACKEND", "ssh");
     hostel_tests::finish(command, b"").fails(125, "backend `ssh` is not part of this version");
+    let mut command = home.command("hostel", &["exec", "--", "echo ran > where.txt"]);
+    command.env("HOSTEL_TERMINAL_BACKEND", OsString::from_vec(b"local\xff".to_vec()));
+    hostel_tests::finish(command, b"").fails(125, "there is no backend");
     assert!(!home.path().join("where.txt").exists());
+}
+
+#[test]
+fn a_provider_that_ignores_its_deadline_is_left_behind() {
+    let home = enabled();
+    let ran = behaving(&home, "hang", &["exec", "--timeout", "0.5", "--", "true"]).expect(124);
+    assert!(ran.took < Duration::from_secs(9), "{ran:?}");
+    assert!(
+        ran.stderr.contains("warning: backend `misfit` did not end the command; it was left to itself"),
+        "{ran:?}"
+    );
 }

@@ -8,30 +8,23 @@ use hostel_plugin_api::{Error, ErrorKind};
 
 use crate::registry::{Entry, Origin, Provider, RESERVED, Registry};
 
-/// What each built-in backend is, for lists.
-const ABOUT: [(&str, &str); 8] = [
-    ("local", "Run commands on this machine, as this user"),
-    ("docker", "Run commands in a Docker or Podman container"),
-    ("singularity", "Run commands in a Singularity or Apptainer container"),
-    ("modal", "Run commands in a Modal sandbox"),
-    ("managed_modal", "Run commands in a Modal sandbox behind a gateway"),
-    ("daytona", "Run commands in a Daytona sandbox"),
-    ("vercel_sandbox", "Run commands in a Vercel sandbox"),
-    ("ssh", "Run commands on another machine over SSH"),
+/// A built-in backend: its name, what it is, and its provider, if it is built yet.
+struct Builtin(&'static str, &'static str, Option<fn() -> Provider>);
+
+const BUILTINS: [Builtin; 8] = [
+    Builtin("local", "Run commands on this machine, as this user", Some(|| Arc::new(local::Local))),
+    Builtin("docker", "Run commands in a Docker or Podman container", None),
+    Builtin("singularity", "Run commands in a Singularity or Apptainer container", None),
+    Builtin("modal", "Run commands in a Modal sandbox", None),
+    Builtin("managed_modal", "Run commands in a Modal sandbox behind a gateway", None),
+    Builtin("daytona", "Run commands in a Daytona sandbox", None),
+    Builtin("vercel_sandbox", "Run commands in a Vercel sandbox", None),
+    Builtin("ssh", "Run commands on another machine over SSH", None),
 ];
 
 /// Variables that hold the secrets of the vendors behind built-in backends, of Hostel itself, and of `sudo`. They are hidden
-/// from every command, whichever backend runs it.
-const SECRETS: [&str; 8] = [
-    "DAYTONA_API_KEY",
-    "HOSTEL_TOKEN",
-    "MODAL_*",
-    "SUDO_PASSWORD",
-    "VERCEL_ACCESS_TOKEN",
-    "VERCEL_OIDC_TOKEN",
-    "VERCEL_TEAM_TOKEN",
-    "VERCEL_TOKEN",
-];
+/// from every command, whichever backend runs it and whether or not the vendor's backend is built yet.
+const SECRETS: [&str; 5] = ["DAYTONA_API_KEY", "HOSTEL_TOKEN", "MODAL_*", "SUDO_PASSWORD", "VERCEL_*"];
 
 /// Takes the built-in backends into the registry.
 ///
@@ -39,12 +32,12 @@ const SECRETS: [&str; 8] = [
 ///
 /// Fails only if two have one name.
 pub fn fill(registry: &mut Registry) -> Result<(), Error> {
-    debug_assert!(ABOUT.iter().all(|(name, _)| RESERVED.contains(name)));
-    for (name, about) in ABOUT {
-        let entry = match name {
-            "local" => Entry::new(name, Origin::Builtin, || Ok(Arc::new(local::Local) as Provider))
-                .stripping(SECRETS.map(str::to_owned).to_vec()),
-            _ => Entry::closed(name, Origin::Builtin, not_built(name)),
+    debug_assert!(BUILTINS.iter().all(|builtin| RESERVED.contains(&builtin.0)));
+    registry.strip_always(SECRETS.map(str::to_owned));
+    for Builtin(name, about, provider) in BUILTINS {
+        let entry = match provider {
+            Some(provider) => Entry::new(name, Origin::Builtin, move || Ok(provider())),
+            None => Entry::closed(name, Origin::Builtin, not_built(name)),
         };
         registry.add(entry.described(about))?;
     }
@@ -69,7 +62,7 @@ mod tests {
         for name in RESERVED {
             let entry = registry.get(name).unwrap();
             assert!(!entry.description().is_empty());
-            assert_eq!(entry.provider().is_ok(), name == "local");
+            assert_eq!(entry.provider().is_ok(), entry.closed_because().is_none());
         }
         assert!(registry.strip_env().contains(&"MODAL_*".to_owned()));
     }

@@ -43,22 +43,16 @@ impl Row {
                 return row;
             }
         };
-        let silent = Probe::unavailable("it did not answer within 2 s");
-        let probe = ask(&provider, "probe", silent, hostel_plugin_api::TerminalEnvironmentProvider::probe);
+        let silent =
+            (Probe::unavailable("it did not answer within 2 s"), row.name.clone(), row.description.clone());
+        // One question, so that a provider that hangs costs its two seconds once.
+        let (probe, display_name, description) = ask(&provider, "probe", silent, |provider| {
+            (provider.probe(), provider.display_name(), provider.description())
+        });
         row.status = probe.status.as_str();
         row.detail = probe.detail;
-        row.display_name = ask(
-            &provider,
-            "display_name",
-            row.name.clone(),
-            hostel_plugin_api::TerminalEnvironmentProvider::display_name,
-        );
-        row.description = ask(
-            &provider,
-            "description",
-            row.description.clone(),
-            hostel_plugin_api::TerminalEnvironmentProvider::description,
-        );
+        row.display_name = display_name;
+        row.description = description;
         row.flags = serde_json::to_value(Flags::read(&provider)).unwrap_or_default();
         row
     }

@@ -6,8 +6,9 @@ use serde::Serialize;
 use super::failure::{FAILED, Failure};
 use super::print::Out;
 use crate::home::Home;
+use crate::plugins::Catalog;
 use crate::registry::{Entry, Origin, Provider, ask};
-use crate::world::{Options, World};
+use crate::world::{OpenError, Options, World};
 
 #[derive(Serialize)]
 struct Row {
@@ -23,8 +24,11 @@ fn row(ok: bool, label: impl Into<String>, detail: impl Into<String>, source: im
 
 pub(super) fn run(json: bool, out: &mut Out) -> Result<u8, Failure> {
     let rows = match World::open(Options::default()) {
-        Ok(world) => examine(&world),
-        Err(error) => vec![row(false, "configuration", Failure::from(error).message, "hostel")],
+        Ok(mut world) => {
+            world.catalog.look_at_libraries();
+            examine(&world)
+        }
+        Err(error) => without_world(error),
     };
     if json {
         out.json(&rows)?;
@@ -35,6 +39,38 @@ pub(super) fn run(json: bool, out: &mut Out) -> Result<u8, Failure> {
         out.table(&rows.iter().map(line).collect::<Vec<_>>())?;
     }
     Ok(if rows.iter().all(|row| row.ok) { 0 } else { FAILED })
+}
+
+/// What can be said where the configuration cannot be used: the plugins are looked at all the same.
+fn without_world(error: OpenError) -> Vec<Row> {
+    let mut rows = vec![row(false, "configuration", Failure::from(error).message, "hostel")];
+    let home = Home::find().ok();
+    if let Some(mut catalog) = home.and_then(|home| Catalog::scan(&home, &[], &[]).ok()) {
+        catalog.look_at_libraries();
+        rows.extend(plugins(&catalog));
+    }
+    rows
+}
+
+fn plugins(catalog: &Catalog) -> Vec<Row> {
+    let candidates = catalog.candidates.iter().map(|candidate| {
+        let label = format!("plugin {}", candidate.name);
+        let source = format!("plugin:{}", candidate.name);
+        match &candidate.problem {
+            Some(problem) => {
+                row(false, label, format!("{}: {}", candidate.path.display(), problem.reason()), source)
+            }
+            None => {
+                let remark =
+                    candidate.remark.as_ref().map(|remark| format!("; {remark}")).unwrap_or_default();
+                row(true, label, format!("{}{remark}", candidate.status()), source)
+            }
+        }
+    });
+    let missing = catalog.missing.iter();
+    let missing = missing
+        .map(|name| row(false, format!("plugin {name}"), "it is enabled, but no folder has it", "hostel"));
+    candidates.chain(missing).collect()
 }
 
 fn examine(world: &World) -> Vec<Row> {
@@ -49,27 +85,7 @@ fn examine(world: &World) -> Vec<Row> {
             .map(|finding| row(!finding.is_error, "configuration", finding.message, "hostel")),
     );
     rows.push(selected(world));
-    for candidate in &world.catalog.candidates {
-        let label = format!("plugin {}", candidate.name);
-        let source = format!("plugin:{}", candidate.name);
-        match &candidate.problem {
-            Some(problem) => {
-                rows.push(row(
-                    false,
-                    label,
-                    format!("{}: {}", candidate.path.display(), problem.reason()),
-                    source,
-                ));
-            }
-            None => rows.push(row(true, label, candidate.status(), source)),
-        }
-    }
-    let missing = world.catalog.missing.iter();
-    rows.extend(
-        missing.map(|name| {
-            row(false, format!("plugin {name}"), "it is enabled, but no folder has it", "hostel")
-        }),
-    );
+    rows.extend(plugins(&world.catalog));
     rows.extend(world.refused.iter().map(|line| row(false, "registration", line.clone(), "hostel")));
     for entry in world.registry.entries() {
         rows.extend(provider(entry));

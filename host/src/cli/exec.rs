@@ -2,18 +2,17 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hostel_plugin_api::{Ended, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin};
+use hostel_plugin_api::{Ended, Error, ErrorKind, ExecIo, ExecRequest, Flow, Stdin};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::Exec;
 use super::failure::Failure;
-use super::print::Out;
-use crate::environments::Environments;
+use super::print::{Out, visible};
+use crate::environments::{Environments, SharedIo};
 use crate::exec::{Cancel, Collector, Report, Screen, join};
-use crate::registry::Entry;
 use crate::world::{Options, World};
 
 /// Hostel itself failed.
@@ -28,7 +27,7 @@ pub(super) fn run(arguments: Exec) -> u8 {
     let env = match variables(&arguments.env) {
         Ok(env) => env,
         Err(message) => {
-            eprintln!("error: {message}");
+            eprintln!("error: {}", visible(&message));
             return USAGE;
         }
     };
@@ -37,7 +36,7 @@ pub(super) fn run(arguments: Exec) -> u8 {
     let json = arguments.json;
     let result = execute(arguments, env, &mut report);
     report.duration_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let code = match &result {
+    let mut code = match &result {
         Ok(code) => *code,
         Err(error) => {
             report.failed(error);
@@ -45,23 +44,33 @@ pub(super) fn run(arguments: Exec) -> u8 {
         }
     };
     if json && let Err(error) = Out::stdout().json(&report) {
-        return Failure::from(error).print();
+        code = undelivered(&error);
     }
     if let Err(error) = &result {
-        eprintln!("error: {error}");
+        eprintln!("error: {}", visible(error.message()));
         if let Some(hint) = error.hint() {
-            eprintln!("hint: {hint}");
+            eprintln!("hint: {}", visible(hint));
         }
     }
     for warning in &report.warnings {
-        eprintln!("warning: {warning}");
+        eprintln!("warning: {}", visible(warning));
     }
     code
+}
+
+/// Returns the exit code where our own output could not be written, and says why unless its reader has simply left.
+fn undelivered(error: &io::Error) -> u8 {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return CLOSED;
+    }
+    eprintln!("error: failed to write the output: {error}");
+    FAILED
 }
 
 /// Reads `K=V` and `K`.
 fn variables(words: &[String]) -> Result<Vec<(String, String)>, String> {
     let variable = |word: &String| match word.split_once('=') {
+        Some(("", _)) => Err(format!("`--env {word}` names no variable")),
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => match std::env::var(word) {
             Ok(value) => Ok((word.clone(), value)),
@@ -86,7 +95,6 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     let entry = world.selected()?;
     report.backend = Some(entry.name().to_owned());
     let environments = Environments::default();
-    let environment = environments.get(&world, entry, &arguments.task)?;
     let limit = match arguments.timeout {
         Some(limit) => limit,
         None => world
@@ -98,41 +106,25 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     request.cwd = arguments.cwd;
     request.env = env;
     if arguments.stdin {
-        request.stdin = Stdin::Fd(
-            io::stdin().as_fd().try_clone_to_owned().map_err(|error| Error::from(error).not_started())?,
-        );
+        let stdin = io::stdin().as_fd().try_clone_to_owned();
+        request.stdin = Stdin::Fd(stdin.map_err(|error| Error::from(error).not_started())?);
     }
-    let io = Io::new(limit, sink(&world, arguments.json, arguments.raw, arguments.max_output))?;
-    let outcome = environment.execute(request, &io);
-    if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::PANICKED) {
-        environments.discard(entry.name(), &arguments.task);
-    }
-    let closed = io.finish(report);
-    let outcome = outcome.and_then(honest).map_err(|error| named(error, entry));
-    drop(environment);
+    // Made before the clock of the command starts to run.
+    environments.get(&world, entry, &arguments.task)?;
+    let io = Arc::new(Io::new(limit, sink(&world, arguments.json, arguments.raw, arguments.max_output))?);
+    let shared: SharedIo = Arc::<Io>::clone(&io);
+    let outcome = environments.execute(&world, entry, &arguments.task, request, shared);
+    let undelivered_because = io.finish(report);
     report.warnings.extend(environments.close());
     let outcome = outcome?;
     report.ended(&outcome);
     if outcome.ended == Ended::TIMEOUT {
         eprintln!("note: the command was ended at its limit of {} s", limit.as_secs_f64());
     }
-    if closed {
-        return Ok(CLOSED);
+    if let Some(error) = undelivered_because {
+        return Ok(undelivered(&error));
     }
     Ok(u8::try_from(outcome.exit_code).unwrap_or(FAILED))
-}
-
-/// Refuses an exit code that no command can have.
-fn honest(outcome: ExecOutcome) -> Result<ExecOutcome, Error> {
-    if (0..=255).contains(&outcome.exit_code) {
-        return Ok(outcome);
-    }
-    let message = format!("it reported exit code {}, which no command has", outcome.exit_code);
-    Err(Error::new(ErrorKind::LOST, message))
-}
-
-fn named(error: Error, entry: &Entry) -> Error {
-    error.with_context(format_args!("backend `{}`", entry.name()))
 }
 
 /// Where the output goes.
@@ -160,58 +152,52 @@ fn sink(world: &World, json: bool, raw: bool, limit: u32) -> Sink {
 struct Io {
     cancel: Cancel,
     deadline: Option<Instant>,
-    sink: Mutex<Sink>,
-    closed: Mutex<bool>,
+    /// None once the call is over: a provider that did not come back may still write.
+    sink: Mutex<Option<Sink>>,
+    failed: Mutex<Option<io::Error>>,
 }
 
 impl Io {
     fn new(limit: Duration, sink: Sink) -> Result<Self, Error> {
         let cancel = Cancel::new()?;
         cancel.on_signals(&[SIGINT, SIGTERM, SIGHUP])?;
-        Ok(Self {
-            cancel,
-            deadline: Instant::now().checked_add(limit),
-            sink: Mutex::new(sink),
-            closed: Mutex::new(false),
-        })
+        let deadline = Instant::now().checked_add(limit);
+        Ok(Self { cancel, deadline, sink: Mutex::new(Some(sink)), failed: Mutex::default() })
     }
 
-    fn sink(&self) -> MutexGuard<'_, Sink> {
-        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn close(&self) {
-        *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = true;
-    }
-
-    /// Adds what was kept to the report. Returns whether our own output was closed from outside.
-    fn finish(self, report: &mut Report) -> bool {
-        let sink = self.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut closed = self.closed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match sink {
-            Sink::Keep(collector) => report.printed(collector.finish()),
-            Sink::Screen(mut screen) => closed |= screen.finish().is_err(),
-            Sink::Raw(_) => {}
+    /// Ends the taking of output, and adds what was kept to the report. Returns why some of it could not be passed on.
+    fn finish(&self, report: &mut Report) -> Option<io::Error> {
+        let failed = lock(&self.failed).take();
+        match lock(&self.sink).take() {
+            Some(Sink::Keep(collector)) => report.printed(collector.finish()),
+            Some(Sink::Screen(mut screen)) => return failed.or(screen.finish().err()),
+            Some(Sink::Raw(_)) | None => {}
         }
-        closed
+        failed
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ExecIo for Io {
     fn output(&self, bytes: &[u8]) -> Flow {
-        let written = match &mut *self.sink() {
-            Sink::Keep(collector) => {
+        let written = match &mut *lock(&self.sink) {
+            Some(Sink::Keep(collector)) => {
                 collector.take(bytes);
                 Ok(())
             }
-            Sink::Raw(stdout) => stdout.write_all(bytes).and_then(|()| stdout.flush()),
-            Sink::Screen(screen) => screen.write(bytes),
+            Some(Sink::Raw(stdout)) => stdout.write_all(bytes).and_then(|()| stdout.flush()),
+            Some(Sink::Screen(screen)) => screen.write(bytes),
+            None => return Flow::Stop,
         };
-        if let Ok(()) = written {
-            Flow::Continue
-        } else {
-            self.close();
-            Flow::Stop
+        match written {
+            Ok(()) => Flow::Continue,
+            Err(error) => {
+                *lock(&self.failed) = Some(error);
+                Flow::Stop
+            }
         }
     }
 

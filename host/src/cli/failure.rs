@@ -2,6 +2,7 @@
 
 use hostel_plugin_api::Error;
 
+use super::print::visible;
 use crate::config::{ConfigError, FileError, KeyError};
 use crate::home::HomeError;
 use crate::plugins::EnableError;
@@ -33,9 +34,9 @@ impl Failure {
         if self.message.is_empty() {
             return 0;
         }
-        eprintln!("error: {}", self.message);
+        eprintln!("error: {}", visible(&self.message));
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {hint}");
+            eprintln!("hint: {}", visible(hint));
         }
         self.code
     }
@@ -94,7 +95,7 @@ impl From<OpenError> for Failure {
             OpenError::Config(error) => error.into(),
             OpenError::Backends(error) => error.into(),
             OpenError::Plugins(..) => {
-                Self::new(error.to_string()).with_hint("give yourself the right to read it")
+                Self::new(error.to_string()).with_hint("it should be a folder that you may read")
             }
         }
     }

@@ -10,9 +10,12 @@ use crate::plugins::{self, Candidate};
 use crate::world::{Options, World};
 
 pub(super) fn run(action: Plugins, out: &mut Out) -> Result<(), Failure> {
-    let world = World::open(Options::default())?;
+    let mut world = World::open(Options::default())?;
     match action {
-        Plugins::List { json } => list(&world, json, out),
+        Plugins::List { json } => {
+            world.catalog.look_at_libraries();
+            list(&world, json, out)
+        }
         Plugins::Show { name, json } => show(&world, &name, json, out),
         Plugins::Enable { name } => enable(&world, &name, out),
         Plugins::Disable { name } => {
@@ -31,7 +34,7 @@ struct Row<'a> {
     name: &'a str,
     version: Option<&'a str>,
     description: Option<&'a str>,
-    kind: Vec<&'static str>,
+    kind: String,
     provides: &'a [String],
     status: &'static str,
     error: Option<&'a str>,
@@ -47,7 +50,7 @@ impl<'a> Row<'a> {
             version: manifest.map(|manifest| manifest.version.as_str()),
             description: manifest.map(|manifest| manifest.description.as_str()),
             kind: manifest
-                .map(|manifest| manifest.kinds.iter().map(|kind| kind.as_str()).collect())
+                .map(|manifest| manifest.kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(","))
                 .unwrap_or_default(),
             provides: manifest.map(|manifest| manifest.provides.as_slice()).unwrap_or_default(),
             status: candidate.status(),
@@ -137,7 +140,7 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
     add("name", Some(row.name));
     add("version", row.version);
     add("description", row.description);
-    add("kind", Some(&row.kind.join(", ")));
+    add("kind", Some(&row.kind));
     add("provides", Some(&row.provides.join(", ")));
     add("author", manifest.and_then(|manifest| manifest.author.as_deref()));
     add("homepage", manifest.and_then(|manifest| manifest.homepage.as_deref()));
@@ -176,8 +179,11 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
 }
 
 fn enable(world: &World, name: &str, out: &mut Out) -> Result<(), Failure> {
-    let candidate = plugins::enable(&world.home, &world.catalog, name)?;
+    let (candidate, warnings) = plugins::enable(&world.home, &world.catalog, name)?;
     out.line(&format!("enabled {name}"))?;
+    for warning in warnings {
+        eprintln!("warning: {}", visible(&warning));
+    }
     let Some(manifest) = candidate.found.as_ref().map(|found| &found.manifest) else { return Ok(()) };
     for required in &manifest.requires_env {
         if std::env::var_os(&required.name).is_none_or(|value| value.is_empty()) {

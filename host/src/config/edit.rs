@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde_yaml::{Mapping, Value};
 use yaml_edit::path::{PathError, YamlPath};
-use yaml_edit::{Document, YamlFile};
+use yaml_edit::{Document, ScalarValue, YamlFile, YamlValue};
 
 use super::key::Key;
 use super::schema::is_index;
@@ -45,7 +45,22 @@ pub(super) fn set(text: &str, before: &Value, key: &Key, value: &Value) -> Resul
     if wanted == *before {
         return Ok(text.to_owned());
     }
-    edit(text, &wanted, |document| document.try_set_path(&key.to_string(), written(value)))
+    edit(text, &wanted, |document| {
+        let path = key.to_string();
+        let present = document.try_get_path(&path).map(|node| node.to_string()).unwrap_or_default();
+        document.try_set_path(&path, in_style_of(&present, value))
+    })
+}
+
+/// Returns the written form of a value, in the quotes that stood around the one that it replaces.
+fn in_style_of(present: &str, value: &Value) -> YamlValue {
+    match (present.chars().next(), value) {
+        (Some('"'), Value::String(text)) => YamlValue::scalar(ScalarValue::double_quoted(text.as_str())),
+        (Some('\''), Value::String(text)) if !text.contains(['\n', '\r']) => {
+            YamlValue::scalar(ScalarValue::single_quoted(text.as_str()))
+        }
+        _ => written(value),
+    }
 }
 
 /// Returns `text` without `key`, and without the sections that are empty once it is gone.
@@ -209,7 +224,8 @@ mod tests {
             ("terminal: {backend: local, timeout: 60}\n", "terminal: {backend: docker, timeout: 60}\n"),
             ("terminal:\r\n  backend: local # c\r\n", "terminal:\r\n  backend: docker # c\r\n"),
             ("\u{feff}terminal:\n  backend: local\n", "\u{feff}terminal:\n  backend: docker\n"),
-            ("---\nterminal:\n  backend: 'local'\n", "---\nterminal:\n  backend: docker\n"),
+            ("---\nterminal:\n  backend: 'local'\n", "---\nterminal:\n  backend: 'docker'\n"),
+            ("terminal:\n  backend: \"local\"  # q\n", "terminal:\n  backend: \"docker\"  # q\n"),
             ("terminal:\n  backend: local", "terminal:\n  backend: docker"),
         ] {
             let before = tree(text.trim_start_matches('\u{feff}'));

@@ -1,5 +1,6 @@
 //! What is in force: defaults, overridden by the file, overridden by the environment, overridden by the command line.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -85,7 +86,7 @@ pub struct Finding {
 pub struct Config {
     file: ConfigFile,
     path: PathBuf,
-    environment: Option<String>,
+    environment: Option<OsString>,
     flag: Option<String>,
 }
 
@@ -97,7 +98,7 @@ impl Config {
     /// Fails if the file is there and cannot be used: nothing runs on silent defaults.
     pub fn load(home: &Home, backend: Option<String>) -> Result<Self, FileError> {
         let path = home.config();
-        let environment = std::env::var(BACKEND_VARIABLE).ok().filter(|name| !name.is_empty());
+        let environment = std::env::var_os(BACKEND_VARIABLE).filter(|name| !name.is_empty());
         Ok(Self { file: ConfigFile::read(&path)?, path, environment, flag: backend })
     }
 
@@ -114,7 +115,8 @@ impl Config {
             }
             if let Some(name) = &self.environment {
                 let origin = Origin::Environment(BACKEND_VARIABLE);
-                return Some(Setting { value: Value::String(name.clone()), origin });
+                // What is no text names no backend, but it must not be passed over either.
+                return Some(Setting { value: Value::String(name.to_string_lossy().into_owned()), origin });
             }
         }
         let aliases = schema::aliases_of(&name).filter_map(|old| Key::parse(old).ok());

@@ -68,6 +68,10 @@ impl FileError {
             Self::Edit(path, EditError::Guard(_)) => {
                 Some(format!("change it by hand: `hostel config edit` opens `{}`", path.display()))
             }
+            Self::Write(_, error) if error.kind() == io::ErrorKind::StorageFull => {
+                Some("make room on that disk".into())
+            }
+            Self::NotFile(_) => Some("move away what is there: a file of keys and values is expected".into()),
             Self::Write(_, error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Some("give yourself the right to write the file and its folder".into())
             }
@@ -125,33 +129,40 @@ impl ConfigFile {
         Self::change(home, |file| edit::unset(&file.text, &file.tree, key))
     }
 
-    /// Changes a list of texts, which is taken away when nothing is left in it.
+    /// Changes lists of texts in one step. One in which nothing is left is taken away. Returns whether anything changed.
     ///
     /// # Errors
     ///
-    /// As [`set`](Self::set), and if what stands there is no list of texts.
-    pub fn change_list(
+    /// As [`set`](Self::set), and if what stands at a key is no list of texts.
+    pub fn change_lists(
         home: &Home,
-        key: &Key,
-        change: impl FnOnce(&mut Vec<String>),
+        keys: &[Key],
+        change: impl FnOnce(&mut [Vec<String>]),
     ) -> Result<bool, FileError> {
         Self::change(home, |file| {
-            let present = super::get(&file.tree, key).filter(|value| !value.is_null());
-            let mut items = match present {
-                None => Vec::new(),
+            let read = |key: &Key| match super::get(&file.tree, key).filter(|value| !value.is_null()) {
+                None => Ok(Vec::new()),
                 Some(value) => serde_yaml::from_value(value.clone())
-                    .map_err(|_| EditError::Guard(format!("`{key}` is not a list of texts")))?,
+                    .map_err(|_| EditError::Guard(format!("`{key}` is not a list of texts"))),
             };
-            let before = items.clone();
-            change(&mut items);
-            if items == before {
-                return Ok(file.text.clone());
+            let before = keys.iter().map(read).collect::<Result<Vec<Vec<String>>, _>>()?;
+            let mut after = before.clone();
+            change(&mut after);
+            let mut text = file.text.clone();
+            for ((key, before), after) in keys.iter().zip(before).zip(after) {
+                if after == before {
+                    continue;
+                }
+                let tree = serde_yaml::from_str(text.trim_start_matches('\u{feff}'));
+                let tree: Value = tree.map_err(|error| EditError::Guard(error.to_string()))?;
+                text = if after.is_empty() {
+                    edit::unset(&text, &tree, key)?
+                } else {
+                    let value = Value::Sequence(after.into_iter().map(Value::String).collect());
+                    edit::set(&text, &tree, key, &value)?
+                };
             }
-            if items.is_empty() {
-                return edit::unset(&file.text, &file.tree, key);
-            }
-            let value = Value::Sequence(items.into_iter().map(Value::String).collect());
-            edit::set(&file.text, &file.tree, key, &value)
+            Ok(text)
         })
     }
 
@@ -287,11 +298,11 @@ mod tests {
     fn a_list_that_becomes_empty_leaves_no_trace() {
         let (_dir, home) = home();
         fs::write(home.config(), "a: 1\n").unwrap();
-        let enabled = key("plugins.enabled");
-        assert!(ConfigFile::change_list(&home, &enabled, |list| list.push("acmebox".into())).unwrap());
-        assert!(ConfigFile::change_list(&home, &enabled, |list| list.push("b".into())).unwrap());
-        assert!(ConfigFile::change_list(&home, &enabled, Vec::clear).unwrap());
+        let lists = [key("plugins.enabled")];
+        assert!(ConfigFile::change_lists(&home, &lists, |lists| lists[0].push("acmebox".into())).unwrap());
+        assert!(ConfigFile::change_lists(&home, &lists, |lists| lists[0].push("b".into())).unwrap());
+        assert!(ConfigFile::change_lists(&home, &lists, |lists| lists[0].clear()).unwrap());
         assert_eq!(fs::read(home.config()).unwrap(), b"a: 1\n");
-        assert!(!ConfigFile::change_list(&home, &enabled, Vec::clear).unwrap());
+        assert!(!ConfigFile::change_lists(&home, &lists, |lists| lists[0].clear()).unwrap());
     }
 }

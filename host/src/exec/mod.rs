@@ -4,7 +4,6 @@ mod cancel;
 mod collect;
 mod report;
 mod screen;
-mod signals;
 mod spill;
 mod words;
 
@@ -12,5 +11,4 @@ pub use cancel::Cancel;
 pub use collect::{Collector, Kept};
 pub use report::{Report, ReportError};
 pub use screen::Screen;
-pub use signals::signal_name;
 pub use words::join;

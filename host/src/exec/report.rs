@@ -4,7 +4,7 @@ use hostel_plugin_api::{Ended, Error, ExecOutcome};
 use serde::Serialize;
 
 use super::collect::Kept;
-use super::signals::signal_name;
+use crate::signals::signal_name;
 
 /// One object for one command.
 #[derive(Debug, Clone, Serialize)]

@@ -59,9 +59,26 @@ pub struct Candidate {
     pub record: Option<Record>,
     /// What its author should know.
     pub warnings: Vec<String>,
+    /// What would keep it from being enabled, if that was looked at.
+    pub remark: Option<String>,
 }
 
 impl Candidate {
+    /// Looks at the plugin's library as well. For lists: a command opens only the library that it needs. What is wrong with
+    /// that of an enabled plugin is a problem; with any other it is a remark, as nobody uses it.
+    pub fn look_at_library(&mut self) {
+        let Some(found) = self.found.as_ref().filter(|_| self.problem.is_none()) else { return };
+        let enabled = self.choice == Choice::Enabled;
+        let pin = self.record.as_ref().filter(|_| enabled).map(|record| &record.pin);
+        let Err(error) = found.glance(pin) else { return };
+        let reason = format!("{error}; {}", error.hint);
+        if enabled {
+            self.problem = Some(Problem::Broken(reason));
+        } else {
+            self.remark = Some(reason);
+        }
+    }
+
     /// Returns the one word for where it stands.
     #[must_use]
     pub fn status(&self) -> &'static str {
@@ -115,6 +132,11 @@ impl Catalog {
         Ok(Self { missing: missing.cloned().collect(), candidates })
     }
 
+    /// Looks at every library; see [`Candidate::look_at_library`].
+    pub fn look_at_libraries(&mut self) {
+        self.candidates.iter_mut().for_each(Candidate::look_at_library);
+    }
+
     /// Returns the candidate called `name`: a usable one before one that is not.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Candidate> {
@@ -136,6 +158,7 @@ fn read(home: &Home, path: PathBuf) -> Candidate {
         choice: Choice::NotEnabled,
         record: None,
         warnings: Vec::new(),
+        remark: None,
         path,
     };
     let folder = match candidate.path.canonicalize() {

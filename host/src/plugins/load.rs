@@ -8,7 +8,7 @@
 use std::ffi::c_void;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
@@ -16,12 +16,14 @@ use hostel_plugin_api::abi::ForeignProvider;
 use hostel_plugin_api::abi::root::{CheckedRoot, ROOT_SYMBOL, RootError};
 use hostel_plugin_api::{ErrorKind, TerminalEnvironmentProvider};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use object::read::{ReadCache, ReadRef};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use serde::{Deserialize, Serialize};
 
 use super::error::{LoadError, Step};
 use super::manifest::Manifest;
-use super::{preflight, sha256_hex, trust};
+use super::{preflight, trust};
+use crate::digest::sha256_hex;
 use crate::registry::{check_name, fold};
 
 /// `RTLD_NODELETE`: even a `dlclose` by the library itself leaves it mapped.
@@ -83,30 +85,57 @@ impl Discovered {
     /// Fails at the first step that does not pass. No code of the plugin has run.
     pub fn verify(&self, pin: Option<&Pin>) -> Result<Verified, LoadError> {
         let name = &self.manifest.name;
+        let path = self.trusted_library()?;
+        let bytes = read(name, &path)?;
+        let sha256 = sha256_hex(&bytes);
+        let found = Pin { library: file_name(&path), sha256, size: bytes.len() as u64 };
+        if let Some(pin) = pin.filter(|pin| **pin != found) {
+            let differs = format!("SHA-256 {}…, then {}…", short(&found.sha256), short(&pin.sha256));
+            return Err(changed(name, &path, &differs));
+        }
+        let facts = self.preflight(&path, bytes.as_slice())?;
+        Ok(Verified { manifest: self.manifest.clone(), path, bytes, facts, pin: found })
+    }
+
+    /// Checks what can be checked without reading all of the library, for lists.
+    ///
+    /// # Errors
+    ///
+    /// Fails at the first step that does not pass.
+    pub fn glance(&self, pin: Option<&Pin>) -> Result<(), LoadError> {
+        let name = &self.manifest.name;
+        let path = self.trusted_library()?;
+        let file = open(name, &path)?;
+        let size = file.metadata().map_or(0, |meta| meta.len());
+        if let Some(pin) = pin.filter(|pin| pin.size != size || pin.library != file_name(&path)) {
+            return Err(changed(name, &path, &format!("{size} bytes, then {}", pin.size)));
+        }
+        let cache = ReadCache::new(file);
+        self.preflight(&path, &cache).map(drop)
+    }
+
+    fn preflight<'data>(
+        &self,
+        path: &Path,
+        data: impl ReadRef<'data>,
+    ) -> Result<preflight::Facts, LoadError> {
+        let checked = preflight::check(data, self.manifest.api_version.as_deref());
+        checked.map_err(|flaw| {
+            let reason = format!("{} (`{}`)", flaw.reason, path.display());
+            LoadError::new(&self.manifest.name, flaw.step, reason, flaw.hint)
+        })
+    }
+
+    /// Returns the library's path, if nobody else may write to it, the manifest or the folder.
+    fn trusted_library(&self) -> Result<PathBuf, LoadError> {
+        let name = &self.manifest.name;
         trust::check(name, &self.folder)?;
         if let Some(manifest) = super::manifest::path_in(&self.folder) {
             trust::check(name, &manifest)?;
         }
         let path = self.library()?;
         trust::check(name, &path)?;
-        let bytes = read(name, &path)?;
-        let sha256 = sha256_hex(&bytes);
-        let library = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let found = Pin { library, sha256, size: bytes.len() as u64 };
-        if let Some(pin) = pin.filter(|pin| **pin != found) {
-            let reason = format!(
-                "`{}` is not the one that was enabled (SHA-256 {}…, then {}…)",
-                path.display(),
-                short(&found.sha256),
-                short(&pin.sha256)
-            );
-            let hint = format!("if you changed it yourself, run `hostel plugins enable {name}` again");
-            return Err(LoadError::new(name, Step::Checksum, reason, hint));
-        }
-        let facts = preflight::check(&bytes, self.manifest.api_version.as_deref()).map_err(|flaw| {
-            LoadError::new(name, flaw.step, format!("{} (`{}`)", flaw.reason, path.display()), flaw.hint)
-        })?;
-        Ok(Verified { manifest: self.manifest.clone(), path, bytes, facts, pin: found })
+        Ok(path)
     }
 
     /// Finds the library in the plugin's folder.
@@ -138,18 +167,39 @@ fn short(hex: &str) -> &str {
     hex.get(..12).unwrap_or(hex)
 }
 
-fn read(plugin: &str, path: &Path) -> Result<Vec<u8>, LoadError> {
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn changed(plugin: &str, path: &Path, differs: &str) -> LoadError {
+    let reason = format!("`{}` is not the one that was enabled ({differs})", path.display());
+    let hint = format!("if you changed it yourself, run `hostel plugins enable {plugin}` again");
+    LoadError::new(plugin, Step::Checksum, reason, hint)
+}
+
+fn open(plugin: &str, path: &Path) -> Result<File, LoadError> {
     let failed =
         |reason: String| LoadError::new(plugin, Step::File, reason, "put a library there that you may read");
     let meta = fs::metadata(path)
         .map_err(|error| failed(format!("failed to read `{}`: {error}", path.display())))?;
+    // A pipe in its place would block whoever opens it.
     if !meta.is_file() || meta.len() > LONGEST {
         return Err(failed(format!("`{}` is not a regular file of at most 1 GiB", path.display())));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0) + 1);
-    let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
-    read.map_err(|error| failed(format!("failed to read `{}`: {error}", path.display())))?;
-    Ok(bytes)
+    File::open(path).map_err(|error| failed(format!("failed to read `{}`: {error}", path.display())))
+}
+
+fn read(plugin: &str, path: &Path) -> Result<Vec<u8>, LoadError> {
+    let file = open(plugin, path)?;
+    let mut bytes =
+        Vec::with_capacity(file.metadata().map_or(0, |meta| usize::try_from(meta.len()).unwrap_or(0)) + 1);
+    match file.take(LONGEST).read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) => {
+            let reason = format!("failed to read `{}`: {error}", path.display());
+            Err(LoadError::new(plugin, Step::File, reason, "put a library there that you may read"))
+        }
+    }
 }
 
 impl Verified {
@@ -193,18 +243,22 @@ impl Verified {
 /// Opens the verified bytes and returns the address of the root symbol.
 fn load(library: &Verified) -> Result<NonNull<c_void>, String> {
     let flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-    let sealed = if library.facts.needs_its_place { None } else { sealed_copy(library).ok() };
-    let path = match &sealed {
-        Some(file) => PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
-        None => library.path.clone(),
+    let path = if library.facts.needs_its_place {
+        library.path.clone()
+    } else {
+        let sealed =
+            sealed_copy(library).map_err(|error| format!("no sealed copy of it could be made: {error}"))?;
+        // The loader knows libraries by their paths, so the descriptor stays open: were its number used again, the next
+        // plugin would be taken for this one.
+        PathBuf::from(format!("/proc/self/fd/{}", sealed.into_raw_fd()))
     };
     // SAFETY: this runs the library's constructors, which is what the user has agreed to by enabling it.
     let opened = unsafe { Library::open(Some(&path), flags) };
     let shown = library.path.display().to_string();
     let opened = opened.map_err(|error| loader_message(&error, &path, &shown))?;
     // SAFETY: only the symbol's address is taken; nothing is read through it here.
-    let symbol = unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }
-        .map(libloading::os::unix::Symbol::as_raw_ptr);
+    let symbol =
+        unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }.map(|symbol| symbol.as_raw_ptr());
     let address = symbol.map_err(|error| loader_message(&error, &path, &shown))?;
     // It stays for the rest of the process.
     std::mem::forget(opened);

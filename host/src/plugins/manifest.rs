@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
-use crate::registry::{NameError, check_name};
+use crate::registry::{NameError, check_name, fold};
 
 /// The two names that a manifest may have, in order of preference.
 const FILE_NAMES: [&str; 2] = ["plugin.yaml", "plugin.yml"];
@@ -15,7 +15,7 @@ const FILE_NAMES: [&str; 2] = ["plugin.yaml", "plugin.yml"];
 /// A manifest is read whole before it is parsed, and a larger one could only be meant to hurt.
 const LONGEST: u64 = 64 * 1024;
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 12] = [
     "manifest_version",
     "name",
     "version",
@@ -28,9 +28,10 @@ const KEYS: [&str; 14] = [
     "homepage",
     "license",
     "requires_env",
-    "permissions",
-    "entry",
 ];
+
+/// The keys of one of `requires_env`.
+const VARIABLE_KEYS: [&str; 4] = ["name", "description", "url", "secret"];
 
 /// Why a manifest cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -200,11 +201,7 @@ impl Manifest {
             name,
             version,
         };
-        let unknown = map.keys().filter_map(Value::as_str).filter(|key| !KEYS.contains(key));
-        Ok((
-            manifest,
-            unknown.map(|key| format!("`{}` is not a key of a manifest", key.escape_debug())).collect(),
-        ))
+        Ok((manifest, unknown_keys(map)))
     }
 
     /// Returns the file names under which the library may stand in the folder, in order of preference.
@@ -243,6 +240,24 @@ fn read_text(folder: &Path, path: &Path, name: &str) -> Result<String, ManifestE
         return Err(ManifestError::Large(name.into()));
     }
     String::from_utf8(bytes).map_err(|_| ManifestError::NotText(name.into()))
+}
+
+/// Returns a line for each key that nothing reads.
+fn unknown_keys(map: &Mapping) -> Vec<String> {
+    let shown = |key: &Value| crate::config::value::shown(key).escape_debug().to_string();
+    let unknown = |key: &&Value, known: &[&str]| !key.as_str().is_some_and(|key| known.contains(&key));
+    let top = map
+        .keys()
+        .filter(|key| unknown(key, &KEYS))
+        .map(|key| format!("`{}` is not a key of a manifest", shown(key)));
+    let variables = map
+        .get("requires_env")
+        .and_then(Value::as_sequence)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_mapping);
+    let inner = variables.flat_map(Mapping::keys).filter(|key| unknown(key, &VARIABLE_KEYS));
+    top.chain(inner.map(|key| format!("`{}` is not a key of `requires_env`", shown(key)))).collect()
 }
 
 fn text(map: &Mapping, key: &'static str) -> Result<Option<String>, ManifestError> {
@@ -297,8 +312,11 @@ fn provides(map: &Mapping, name: &str) -> Result<Vec<String>, ManifestError> {
         None | Some(Value::Null) => vec![name.to_owned()],
         Some(value) => texts(value, "provides")?,
     };
-    for name in &names {
+    for (index, name) in names.iter().enumerate() {
         check_name(name).map_err(|error| ManifestError::Name { key: "provides", error })?;
+        if names[..index].iter().any(|earlier| fold(earlier) == fold(name)) {
+            return Err(ManifestError::Wrong("provides".into(), "a list in which no name comes twice"));
+        }
     }
     Ok(names)
 }
@@ -343,7 +361,7 @@ mod tests {
 
     use super::*;
 
-    const SEED: &str =
+    const FOUR_KEYS: &str =
         "name: acmebox\nversion: 0.1.0\ndescription: AcmeBox cloud sandbox terminal backend\nkind: backend\n";
 
     fn parse(text: &str) -> Result<(Manifest, Vec<String>), ManifestError> {
@@ -352,12 +370,12 @@ mod tests {
 
     #[test]
     fn four_keys_are_enough() {
-        let (manifest, warnings) = parse(SEED).unwrap();
+        let (manifest, warnings) = parse(FOUR_KEYS).unwrap();
         assert_eq!(manifest.provides, ["acmebox"]);
         assert_eq!(manifest.library_names(), ["libacmebox.so"]);
         assert_eq!(manifest.kinds, [Kind::Backend]);
         assert!(warnings.is_empty());
-        let (marked, _) = parse(&format!("\u{feff}{}", SEED.replace('\n', "\r\n"))).unwrap();
+        let (marked, _) = parse(&format!("\u{feff}{}", FOUR_KEYS.replace('\n', "\r\n"))).unwrap();
         assert_eq!(marked, manifest);
     }
 
@@ -366,7 +384,7 @@ mod tests {
         let text = format!(
             "{}kind: [backend, sandbox]\nlibrary: other\napi_version: 1\nprovides: [a, b]\nauthor: A\nlicense: MIT\n\
              requires_env:\n  - PLAIN\n  - {{name: REGION, secret: false, description: d, url: u}}\nnew_key: 1\n",
-            SEED.replace("kind: backend\n", "").replace("0.1.0", "1.10")
+            FOUR_KEYS.replace("kind: backend\n", "").replace("0.1.0", "1.10")
         );
         let (manifest, warnings) = parse(&text).unwrap();
         assert_eq!((manifest.version.as_str(), manifest.api_version.as_deref()), ("1.10", Some("1")));
@@ -378,7 +396,7 @@ mod tests {
 
     #[test]
     fn each_fault_has_its_own_line() {
-        let with = |old: &str, new: &str| SEED.replace(old, new);
+        let with = |old: &str, new: &str| FOUR_KEYS.replace(old, new);
         let bomb = {
             let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
             for level in 1..9 {
@@ -406,18 +424,18 @@ mod tests {
             ),
             (with("acmebox\nversion", "../evil\nversion"), "`name`: `../evil` is not a name"),
             (
-                format!("{SEED}library: ../../other/lib.so\n"),
+                format!("{FOUR_KEYS}library: ../../other/lib.so\n"),
                 "`library` must be the name of a file in the plugin's own folder",
             ),
             (
-                format!("{SEED}library: /abs.so\n"),
+                format!("{FOUR_KEYS}library: /abs.so\n"),
                 "`library` must be the name of a file in the plugin's own folder",
             ),
-            (format!("{SEED}provides: [ssh]\n"), "`provides`: `ssh` is the name of a backend"),
-            (format!("{SEED}requires_env: [\"A B\"]\n"), "`requires_env` must be"),
-            (format!("{SEED}name: twice\n"), "is not valid YAML"),
-            (format!("{SEED}\tx: 1\n"), "is not valid YAML"),
-            (format!("{SEED}manifest_version: 2\n"), "`manifest_version` must be 1"),
+            (format!("{FOUR_KEYS}provides: [ssh]\n"), "`provides`: `ssh` is the name of a backend"),
+            (format!("{FOUR_KEYS}requires_env: [\"A B\"]\n"), "`requires_env` must be"),
+            (format!("{FOUR_KEYS}name: twice\n"), "is not valid YAML"),
+            (format!("{FOUR_KEYS}\tx: 1\n"), "is not valid YAML"),
+            (format!("{FOUR_KEYS}manifest_version: 2\n"), "`manifest_version` must be 1"),
             (bomb, "is not valid YAML"),
         ];
         for (text, expected) in cases {
@@ -440,14 +458,14 @@ mod tests {
         std::fs::write(&file, b"name: \xff\n").unwrap();
         assert_eq!(message(&folder), "`plugin.yaml` is not valid UTF-8");
         std::fs::remove_file(&file).unwrap();
-        std::fs::write(dir.path().join("elsewhere.yaml"), SEED).unwrap();
+        std::fs::write(dir.path().join("elsewhere.yaml"), FOUR_KEYS).unwrap();
         std::os::unix::fs::symlink("../elsewhere.yaml", &file).unwrap();
         assert_eq!(message(&folder), "`plugin.yaml` is a link that leads out of the plugin's folder");
         std::fs::remove_file(&file).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         assert_eq!(message(&folder), "`plugin.yaml` is not a regular file");
         std::fs::remove_file(&file).unwrap();
-        std::fs::write(folder.join("plugin.yml"), SEED).unwrap();
+        std::fs::write(folder.join("plugin.yml"), FOUR_KEYS).unwrap();
         assert_eq!(Manifest::read(&folder).unwrap().0.name, "acmebox");
     }
 }

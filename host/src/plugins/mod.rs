@@ -5,6 +5,7 @@
 mod catalog;
 mod enable;
 mod error;
+mod inspect;
 mod load;
 mod manifest;
 mod preflight;
@@ -12,24 +13,11 @@ mod record;
 mod source;
 mod trust;
 
-use std::fmt::Write as _;
-
-use sha2::{Digest, Sha256};
-
 pub use catalog::{Candidate, Catalog, Choice, Problem};
-pub use enable::{EnableError, INSPECT_COMMAND, disable, enable, inspect_here};
+pub use enable::{EnableError, disable, enable};
 pub use error::{LoadError, Step};
+pub use inspect::{INSPECT_COMMAND, inspect_here};
 pub use load::{Discovered, Opened, Pin, Registered, Verified};
 pub use manifest::{Kind, Manifest, ManifestError, RequiredEnv};
 pub use record::{ProviderRecord, Record};
 pub use source::fill;
-
-/// Returns the SHA-256 of `bytes`, in lower-case hexadecimal.
-#[must_use]
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}

@@ -4,6 +4,7 @@
 //! the process with SIGBUS while it is being mapped. So what can be known from the bytes is checked first: that it is a
 //! shared library of this kind of machine, whole, with a plugin's entry of its own, built for an API that we have.
 
+use object::read::ReadRef;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
 use object::{Architecture, Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, elf};
 
@@ -41,18 +42,20 @@ const OWN: Architecture = Architecture::X86_64;
 #[cfg(target_arch = "aarch64")]
 const OWN: Architecture = Architecture::Aarch64;
 
-/// Checks the bytes of a library; `wanted` is the API version that the manifest names, if it does.
-pub(super) fn check(bytes: &[u8], wanted: Option<&str>) -> Result<Facts, Flaw> {
+/// Checks a library, of which no more is read than is needed; `wanted` is the API version that the manifest names, if it
+/// does.
+pub(super) fn check<'data, R: ReadRef<'data>>(data: R, wanted: Option<&str>) -> Result<Facts, Flaw> {
     let rebuild = format!("build it as a `cdylib` for {} Linux", std::env::consts::ARCH);
-    if bytes.is_empty() {
+    let length = data.len().unwrap_or(0);
+    if length == 0 {
         return Err(flaw(Step::File, "the library is an empty file", rebuild));
     }
-    if !bytes.starts_with(&elf::ELFMAG) {
+    if data.read_bytes_at(0, 4) != Ok(&elf::ELFMAG) {
         return Err(flaw(Step::File, "the library is not an ELF file", rebuild));
     }
     let cut = || flaw(Step::File, "the library is cut short", "copy it again, whole");
-    let file = ElfFile64::<Endianness>::parse(bytes).map_err(|_| {
-        if bytes.get(4) == Some(&elf::ELFCLASS32.0) {
+    let file = ElfFile64::<Endianness, R>::parse(data).map_err(|_| {
+        if data.read_bytes_at(4, 1) == Ok(&[elf::ELFCLASS32.0]) {
             flaw(Step::File, "the library is for a 32-bit machine", rebuild.clone())
         } else {
             cut()
@@ -67,22 +70,18 @@ pub(super) fn check(bytes: &[u8], wanted: Option<&str>) -> Result<Facts, Flaw> {
     if header.e_type(endian) != elf::ET_DYN {
         return Err(flaw(Step::File, "the file is a program or an object, not a shared library", rebuild));
     }
-    let length = bytes.len() as u64;
     let within = |offset: u64, size: u64| offset.checked_add(size).is_some_and(|end| end <= length);
-    let whole = file
-        .elf_program_headers()
-        .iter()
-        .all(|segment| within(segment.p_offset(endian), segment.p_filesz(endian)));
-    let sections = header.section_headers(endian, bytes).map_err(|_| cut())?;
+    let segments = file.elf_program_headers().iter();
+    let segments_whole =
+        segments.clone().all(|segment| within(segment.p_offset(endian), segment.p_filesz(endian)));
+    let sections = header.section_headers(endian, data).map_err(|_| cut())?;
     let sections_whole = sections.iter().all(|section| {
         section.sh_type(endian) == elf::SHT_NOBITS
             || within(section.sh_offset(endian), section.sh_size(endian))
     });
-    if !whole || !sections_whole {
+    if !segments_whole || !sections_whole {
         return Err(cut());
     }
-    let api_version = api_version(&file, bytes)?;
-    check_version(&api_version, wanted)?;
     if symbol(&file, ROOT_SYMBOL).is_none() {
         let hint = "a plugin's crate calls `hostel_plugin_api::export_plugin!` at its root";
         return Err(flaw(
@@ -91,32 +90,36 @@ pub(super) fn check(bytes: &[u8], wanted: Option<&str>) -> Result<Facts, Flaw> {
             hint,
         ));
     }
+    let api_version = api_version(&file, data)?;
+    check_version(&api_version, wanted)?;
     Ok(Facts { api_version, needs_its_place: needs_its_place(&file) })
 }
 
+type Elf<'data, R> = ElfFile64<'data, Endianness, R>;
+
 /// Returns whether the names that the loader will read hold a run path that starts at the library's own place.
-fn needs_its_place(file: &ElfFile64<'_, Endianness>) -> bool {
+fn needs_its_place<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> bool {
     let strings = file.section_by_name(".dynstr").and_then(|section| section.data().ok()).unwrap_or_default();
     strings.windows(ORIGIN.len()).any(|window| window == ORIGIN)
 }
 
-/// Returns address and size of a symbol that this file itself defines.
-fn symbol(file: &ElfFile64<'_, Endianness>, name: &str) -> Option<(u64, u64)> {
+/// Returns the address of a symbol that this file itself defines.
+fn symbol<'data, R: ReadRef<'data>>(file: &Elf<'data, R>, name: &str) -> Option<u64> {
     let found = file.dynamic_symbols().find(|symbol| symbol.is_definition() && symbol.name() == Ok(name))?;
-    Some((found.address(), found.size()))
+    Some(found.address())
 }
 
-fn api_version(file: &ElfFile64<'_, Endianness>, bytes: &[u8]) -> Result<String, Flaw> {
+fn api_version<'data, R: ReadRef<'data>>(file: &Elf<'data, R>, data: R) -> Result<String, Flaw> {
     let hint = "build the plugin with the crate `hostel-plugin-api`, version 1";
     let silent = || flaw(Step::Version, "the library does not say for which plugin API it was built", hint);
-    let (address, _) = symbol(file, VERSION_SYMBOL).ok_or_else(silent)?;
+    let address = symbol(file, VERSION_SYMBOL).ok_or_else(silent)?;
     let segment = file.segments().find(|segment| {
         let (start, (_, size)) = (segment.address(), segment.file_range());
         address >= start && address - start < size
     });
     let segment = segment.ok_or_else(silent)?;
-    let at = usize::try_from(segment.file_range().0 + (address - segment.address())).map_err(|_| silent())?;
-    let note = bytes.get(at..at + VERSION_NOTE_LEN).ok_or_else(silent)?;
+    let at = segment.file_range().0 + (address - segment.address());
+    let note = data.read_bytes_at(at, VERSION_NOTE_LEN as u64).map_err(|()| silent())?;
     let text = std::str::from_utf8(note).ok().and_then(|text| text.split('\0').next()).ok_or_else(silent)?;
     let version = text.strip_prefix(VERSION_PREFIX).ok_or_else(silent)?;
     Ok(version.to_owned())
@@ -171,7 +174,7 @@ mod tests {
         assert_eq!(reason(b"#!/bin/sh\n"), "the library is not an ELF file");
         assert_eq!(reason(b"\x7fELF"), "the library is cut short");
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(check(&own, None).unwrap_err().step, Step::Version);
+        assert_eq!(check(own.as_slice(), None).unwrap_err().step, Step::Entry);
         let mut other = own.clone();
         other[18] = 0xf3;
         assert!(reason(&other).contains("another processor"), "{}", reason(&other));

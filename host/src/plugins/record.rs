@@ -29,15 +29,18 @@ pub struct ProviderRecord {
 
 impl ProviderRecord {
     /// Asks a provider.
-    #[must_use]
-    pub fn of(registered: &Registered) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot say which variables are its secrets: what is not known cannot be hidden.
+    pub fn of(registered: &Registered) -> Result<Self, String> {
         let provider = &registered.provider;
-        Self {
+        Ok(Self {
             name: provider.name().to_owned(),
             description: provider.description(),
-            strip_env_keys: registered.strip_env.clone().unwrap_or_default(),
+            strip_env_keys: registered.strip_env.clone()?,
             config_schema: provider.config_schema(),
-        }
+        })
     }
 }
 

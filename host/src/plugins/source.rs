@@ -8,6 +8,7 @@ use hostel_plugin_api::{Error, ErrorKind};
 use super::catalog::{Candidate, Catalog, Choice};
 use super::error::{LoadError, Step};
 use super::load::{Discovered, Pin, Registered};
+use super::manifest::Kind;
 use crate::home::Home;
 use crate::registry::{Entry, Origin, Provider, Registry};
 
@@ -19,6 +20,9 @@ pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home) -> Vec<Stri
             continue;
         }
         let Some(found) = &candidate.found else { continue };
+        if !found.manifest.kinds.contains(&Kind::Backend) {
+            continue;
+        }
         let library = Arc::new(Library::of(candidate, found, home));
         for name in &found.manifest.provides {
             refused.extend(

@@ -133,6 +133,7 @@ impl Entry {
 #[derive(Default)]
 pub struct Registry {
     entries: BTreeMap<String, Entry>,
+    strip_always: Vec<String>,
 }
 
 impl Registry {
@@ -157,6 +158,11 @@ impl Registry {
         }
         self.entries.insert(folded, entry);
         Ok(())
+    }
+
+    /// Names variables that no command may see, whatever backends there are.
+    pub fn strip_always(&mut self, patterns: impl IntoIterator<Item = String>) {
+        self.strip_always.extend(patterns);
     }
 
     /// Returns the entry of a backend.
@@ -185,7 +191,8 @@ impl Registry {
     /// Returns the variables that no command may see, whichever backend runs it.
     #[must_use]
     pub fn strip_env(&self) -> Vec<String> {
-        self.entries.values().flat_map(|entry| entry.strip_env.iter().cloned()).collect()
+        let entries = self.entries.values().flat_map(|entry| &entry.strip_env);
+        self.strip_always.iter().chain(entries).cloned().collect()
     }
 }
 

@@ -3,12 +3,17 @@
 //! Making one can take seconds and cost money, so it happens once however many calls arrive together, and a slow one does
 //! not hold up those for other tasks.
 
+mod running;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use hostel_plugin_api::{CreateEnvironment, Environment, Error, ErrorKind};
+use hostel_plugin_api::{CreateEnvironment, Environment, Error, ErrorKind, ExecOutcome, ExecRequest};
+
+use running::Ran;
+pub use running::SharedIo;
 
 use crate::registry::{Entry, Flags};
 use crate::world::World;
@@ -44,12 +49,54 @@ impl Environments {
         Ok(environment)
     }
 
-    /// Forgets the environment of `task` on `backend`, after a panic has left it in an unknown state.
-    pub fn discard(&self, backend: &str, task: &str) {
-        let slot = lock(&self.live).remove(&(backend.to_owned(), task.to_owned()));
-        if let Some(environment) = slot.and_then(|slot| lock(&slot).take()) {
-            let _ = cleanup(environment.as_ref());
-        }
+    /// Runs one command in the environment of `task` on `entry`, making that if there is none.
+    ///
+    /// An environment whose provider has panicked, or has not come back, is in an unknown state and is used no more: the
+    /// next command gets a new one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the backend cannot be used, or what became of the command is unknown. The message names the backend.
+    pub fn execute(
+        &self,
+        world: &World,
+        entry: &Entry,
+        task: &str,
+        mut request: ExecRequest,
+        io: SharedIo,
+    ) -> Result<ExecOutcome, Error> {
+        let environment = self.get(world, entry, task)?;
+        let mut warnings = running::withhold(&mut request, &policy::secrets::strip_list(&world.registry));
+        let named = |error: Error| error.with_context(format_args!("backend `{}`", entry.name()));
+        let mut outcome = match running::run(environment, request, io).map_err(named)? {
+            Ran::Answered(Ok(outcome)) => outcome,
+            Ran::Answered(Err(error)) => {
+                if error.kind() == ErrorKind::PANICKED
+                    && let Some(environment) = self.forget(entry.name(), task)
+                    && let Err(error) = cleanup(environment.as_ref())
+                {
+                    tracing::warn!(backend = entry.name(), task, %error, "cleaning up after a panic failed");
+                }
+                return Err(named(error));
+            }
+            Ran::Abandoned(outcome) => {
+                // Its thread may hold whatever a cleanup would wait for.
+                self.forget(entry.name(), task);
+                warnings.push(format!(
+                    "backend `{}` did not end the command; it was left to itself",
+                    entry.name()
+                ));
+                outcome
+            }
+        };
+        warnings.append(&mut outcome.warnings);
+        outcome.warnings = warnings;
+        Ok(outcome)
+    }
+
+    fn forget(&self, backend: &str, task: &str) -> Option<Arc<dyn Environment>> {
+        let slot = lock(&self.live).remove(&(backend.to_owned(), task.to_owned()))?;
+        lock(&slot).take()
     }
 
     /// Lets all environments go, side by side, and waits 15 s at the most. Returns a line for each that could not.

@@ -1,0 +1,103 @@
+//! One call on an environment, whoever made it.
+//!
+//! A provider is trusted to end a command in time and to hide what it is told to hide, and neither can be left to trust
+//! alone. So the call runs on a thread of its own, which is left behind if the provider does not come back; secrets are
+//! taken out before the request is handed over; and an answer that cannot be true is an error.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hostel_plugin_api::shell::StripList;
+use hostel_plugin_api::{Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How long a provider may take to end a command whose time is up, or that was cancelled. The shared shell session needs
+/// three seconds at the most.
+const SLACK: Duration = Duration::from_secs(6);
+
+/// The caller's side of a call, which may have to outlive the caller.
+pub type SharedIo = Arc<dyn ExecIo + Send + Sync>;
+
+/// What became of a call.
+pub(super) enum Ran {
+    /// The provider answered.
+    Answered(Result<ExecOutcome, Error>),
+    /// It did not come back, and was left to itself.
+    Abandoned(ExecOutcome),
+}
+
+/// Takes out of a request what no command may see, and returns a line for each.
+pub(super) fn withhold(request: &mut ExecRequest, strip: &StripList) -> Vec<String> {
+    let mut lines = Vec::new();
+    request.env.retain(|(name, _)| {
+        let secret = strip.matches(name.as_ref());
+        if secret {
+            lines.push(format!("`{name}` was not passed: it is a provider's secret"));
+        }
+        !secret
+    });
+    lines
+}
+
+/// Runs one command, and waits for it no longer than its deadline and its cancellation allow.
+pub(super) fn run(
+    environment: Arc<dyn Environment>,
+    request: ExecRequest,
+    io: SharedIo,
+) -> Result<Ran, Error> {
+    let (end, alive) = io::pipe().map_err(|error| Error::from(error).not_started())?;
+    let (sender, receiver) = mpsc::channel();
+    let theirs = Arc::clone(&io);
+    let call = move || {
+        // The waiter may have gone.
+        let _ = sender.send(environment.execute(request, theirs.as_ref()));
+        drop(environment);
+        // Wakes the waiter, also where the call panics.
+        drop(alive);
+    };
+    let spawned = thread::Builder::new().name("execute".into()).spawn(call);
+    spawned.map_err(|error| {
+        Error::new(ErrorKind::IO, format!("failed to start a thread: {error}")).not_started()
+    })?;
+    let mut until = io.deadline().and_then(|deadline| deadline.checked_add(SLACK));
+    let mut cancelled = false;
+    loop {
+        let mut fds = vec![PollFd::new(&end, PollFlags::IN)];
+        let cancel = io.cancel_fd().filter(|_| !cancelled);
+        if let Some(cancel) = &cancel {
+            fds.push(PollFd::from_borrowed_fd(cancel.as_fd(), PollFlags::IN));
+        }
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut fds, left.as_ref()) {
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(Error::from(io::Error::from(error))),
+            Ok(0) => {
+                let outcome = if cancelled { ExecOutcome::interrupted() } else { ExecOutcome::timed_out() };
+                return Ok(Ran::Abandoned(outcome));
+            }
+            Ok(_) => {}
+        }
+        if !fds[0].revents().is_empty() {
+            break;
+        }
+        cancelled = true;
+        let limit = Instant::now() + SLACK;
+        until = Some(until.map_or(limit, |until| until.min(limit)));
+    }
+    let answer =
+        receiver.recv().unwrap_or_else(|_| Err(Error::new(ErrorKind::PANICKED, "`execute` panicked")));
+    Ok(Ran::Answered(answer.and_then(honest)))
+}
+
+/// Refuses an exit code that no command can have.
+fn honest(outcome: ExecOutcome) -> Result<ExecOutcome, Error> {
+    if (0..=255).contains(&outcome.exit_code) {
+        return Ok(outcome);
+    }
+    let message = format!("it reported exit code {}, which no command has", outcome.exit_code);
+    Err(Error::new(ErrorKind::LOST, message))
+}
