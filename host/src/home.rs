@@ -18,6 +18,9 @@ pub enum HomeError {
     /// The path is something else.
     #[error("`{0}` is not a folder, but Hostel's home should be there")]
     NotFolder(PathBuf),
+    /// Paths cross to plugins as text.
+    #[error("the path of Hostel's home, `{0}`, is not valid UTF-8")]
+    NotText(PathBuf),
     /// A relative path without a directory to start from.
     #[error("failed to find the current directory: {0}")]
     Current(io::Error),
@@ -50,6 +53,9 @@ impl Home {
     ///
     /// Fails if something else is there.
     pub fn at(path: PathBuf) -> Result<Self, HomeError> {
+        if path.to_str().is_none() {
+            return Err(HomeError::NotText(path));
+        }
         if path.exists() && !path.is_dir() {
             return Err(HomeError::NotFolder(path));
         }

@@ -70,7 +70,7 @@ impl World {
         let catalog = catalog.map_err(|error| OpenError::Plugins(home.plugins(), error))?;
         let mut registry = Registry::default();
         backends::fill(&mut registry)?;
-        let refused = plugins::fill(&mut registry, &catalog, &home);
+        let refused = plugins::fill(&mut registry, &catalog, &home, &config);
         Ok(Self { home, config, catalog, registry, refused })
     }
 

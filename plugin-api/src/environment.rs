@@ -1,5 +1,6 @@
 //! One live place where commands run.
 
+use std::fmt;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use crate::{Error, ErrorKind, ExecIo, Flow, Stdin};
 pub type Extra = Map<String, Value>;
 
 /// One command to run to its end.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[non_exhaustive]
 pub struct ExecRequest {
     /// Shell text, whole and unchanged. Holds no NUL.
@@ -24,8 +25,25 @@ pub struct ExecRequest {
     pub env: Vec<(String, String)>,
     /// Standard input.
     pub stdin: Stdin,
-    /// Later fields.
+    /// The host's own name for this call, of letters, digits and `_`: a provider that starts processes on the host's machine
+    /// gives it to them as `HOSTEL_CALL`, so that the host can find them if the provider crashes. May be empty.
+    pub call_id: String,
+    /// Later fields. A key that begins with `!` must be understood: the code around a plugin refuses those it does not know.
     pub extra: Extra,
+}
+
+/// Shows neither the values of variables nor what is fed: either may be a secret.
+impl fmt::Debug for ExecRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
+        let Self { command, cwd, call_id, .. } = self;
+        f.debug_struct("ExecRequest")
+            .field("command", command)
+            .field("cwd", cwd)
+            .field("env", &names)
+            .field("call_id", call_id)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ExecRequest {

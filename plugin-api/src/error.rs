@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
+use crate::Extra;
+
 /// What sort of failure an [`Error`] is.
 ///
 /// A newtype over a number and not an `enum`, so that a plugin built later can name a kind that an older host has
@@ -28,6 +32,16 @@ impl ErrorKind {
     pub const PANICKED: Self = Self(7);
     /// An operating system call failed.
     pub const IO: Self = Self(8);
+    /// What was named does not exist.
+    pub const NOT_FOUND: Self = Self(9);
+    /// The provider's service or the operating system does not allow it.
+    pub const DENIED: Self = Self(10);
+    /// It took too long.
+    pub const TIMEOUT: Self = Self(11);
+    /// The caller gave up.
+    pub const CANCELLED: Self = Self(12);
+    /// A limit of the account or the machine is used up.
+    pub const QUOTA: Self = Self(13);
 
     /// Returns the name that machine-readable output uses for this kind.
     #[must_use]
@@ -41,6 +55,11 @@ impl ErrorKind {
             Self::UNSUPPORTED => "unsupported",
             Self::PANICKED => "panicked",
             Self::IO => "io",
+            Self::NOT_FOUND => "not_found",
+            Self::DENIED => "denied",
+            Self::TIMEOUT => "timeout",
+            Self::CANCELLED => "cancelled",
+            Self::QUOTA => "quota",
             _ => "other",
         }
     }
@@ -56,20 +75,21 @@ impl fmt::Debug for ErrorKind {
 ///
 /// Write the message as one line that says what failed, on what, and why, in lower case and without a final stop.
 /// Never put a secret into it: it is shown, logged and sent to agents.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
     started: bool,
+    extra: Extra,
 }
 
 impl Error {
     /// Makes an error of `kind` from a command that may have started, which is the careful assumption.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, started: true }
+        Self { kind, message: message.into(), hint: None, started: true, extra: Extra::new() }
     }
 
     /// Says what to do about it, as one line.
@@ -111,15 +131,22 @@ impl Error {
         self.hint.as_deref()
     }
 
+    /// Adds a field that a later version of the host may know, such as how long to wait before another try.
+    #[must_use]
+    pub fn with_extra(mut self, key: &str, value: Value) -> Self {
+        self.extra.insert(key.to_owned(), value);
+        self
+    }
+
+    /// Returns the fields that have no method of their own.
+    #[must_use]
+    pub fn extra(&self) -> &Extra {
+        &self.extra
+    }
+
     /// Returns whether the command may have started. While this is true the call must not be repeated.
     #[must_use]
     pub fn may_have_started(&self) -> bool {
         self.started
-    }
-}
-
-impl From<std::io::Error> for Error {
-    fn from(error: std::io::Error) -> Self {
-        Self::new(ErrorKind::IO, error.to_string())
     }
 }

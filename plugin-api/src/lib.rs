@@ -21,7 +21,8 @@
 //!     fn execute(&self, request: ExecRequest, io: &dyn ExecIo) -> Result<ExecOutcome, Error> {
 //!         let mut command = Command::new("sh");
 //!         command.args(["-c", &request.command]).stdin(Stdio::null());
-//!         command.envs(request.env);
+//!         // Nothing of the host's own environment, least of all its secrets.
+//!         command.env_clear().env("PATH", "/usr/bin:/bin").envs(request.env);
 //!         if let Some(cwd) = &request.cwd {
 //!             command.current_dir(cwd);
 //!         }
@@ -71,7 +72,17 @@
 //! # fn main() {}
 //! ```
 //!
-//! The crate is of type `cdylib`. Beside the library, in the same folder, stands `plugin.yaml`:
+//! `Cargo.toml` makes the crate a library that can be loaded:
+//!
+//! ```toml
+//! [lib]
+//! crate-type = ["cdylib"]
+//!
+//! [dependencies]
+//! hostel-plugin-api = "1"        # or { path = "…/plugin-api" } in a checkout
+//! ```
+//!
+//! Beside the library, in the same folder, stands `plugin.yaml`:
 //!
 //! ```yaml
 //! name: plainbox
@@ -80,7 +91,14 @@
 //! kind: backend
 //! ```
 //!
-//! Then `hostel plugins enable plainbox` and `hostel config set terminal.backend plainbox`.
+//! ```sh
+//! cargo build --release
+//! mkdir -p ~/.hostel/plugins/plainbox
+//! cp plugin.yaml target/release/libplainbox.so ~/.hostel/plugins/plainbox/
+//! hostel plugins enable plainbox
+//! hostel config set terminal.backend plainbox
+//! hostel exec -- 'echo hello'
+//! ```
 //!
 //! # The shared shell session
 //!
@@ -89,7 +107,7 @@
 //!
 //! # Compatibility
 //!
-//! A plugin built against version 1.x of this crate runs on every host that has version 1.y. Fields that a later version adds
+//! A plugin built for interface 1.x ([`abi::root::API_VERSION`]) runs on every host that has interface 1.y. Fields that a later version adds
 //! arrive in `extra`; methods that a later version adds have defaults. See [`abi`].
 
 pub mod abi;
@@ -101,7 +119,7 @@ mod io;
 mod provider;
 pub mod shell;
 
-pub use context::PluginContext;
+pub use context::{PluginContext, Surroundings};
 pub use environment::{Ended, Environment, ExecOutcome, ExecRequest, Extra};
 pub use error::{Error, ErrorKind};
 pub use io::{ExecIo, Flow, Stdin};

@@ -114,3 +114,65 @@ fn a_sandbox_that_cannot_be_made_is_no_exit_code_of_the_commands() {
     assert!(object["exit_code"].is_null() && object["ended"].is_null(), "{object}");
     assert!(object["output"].as_str().unwrap().contains("no namespaces here"), "{object}");
 }
+
+#[test]
+fn nothing_that_a_command_sets_runs_outside() {
+    if !installed() {
+        return;
+    }
+    let home = home();
+    let flag = home.path().join("escaped.flag");
+    let library = home.path().join("evil.so");
+    let source = format!(
+        "#include <fcntl.h>\n__attribute__((constructor)) static void run(void) {{ open(\"{}\", O_CREAT, 0600); }}\n",
+        flag.display()
+    );
+    hostel_tests::compile_c(&source, &library, &[]);
+    let mut command = home.command("hostel", &["exec", "--stdin", "--", "cat > evil.so; ls -l evil.so"]);
+    command.env("PATH", std::env::var("PATH").unwrap());
+    let _ = finish(command, &fs::read(&library).unwrap()).expect(0);
+    let workspace = home.path().join("state/tasks/bubblewrap/default/sandbox/workspace/evil.so");
+    assert!(workspace.exists());
+    let preload = format!("export LD_PRELOAD={}", workspace.display());
+    let _ = home.exec(&preload);
+    let _ = home.exec("true");
+    let variable = format!("LD_PRELOAD={}", workspace.display());
+    let _ = home.hostel(&["exec", "--env", &variable, "--", "true"]);
+    assert!(!flag.exists(), "a file of the sandbox's ran outside");
+    let seen =
+        home.exec("find / -xdev -name 'call-*' -o -xdev -name session 2>/dev/null | wc -l; ls /run /tmp");
+    assert_eq!(
+        seen.text(),
+        "0\n/run:\nhostel-record\n\n/tmp:\n",
+        "nothing of Hostel's own but the record of this call"
+    );
+}
+
+#[test]
+fn links_and_dots_mean_what_they_mean_inside() {
+    if !installed() {
+        return;
+    }
+    let home = home();
+    let _ = home.exec("mkdir -p a/deep && ln -s /workspace/a b && ln -s /root out && cd b").expect(0);
+    let ran = home.exec("pwd").expect(0);
+    assert_eq!((ran.text().as_str(), ran.stderr.as_str()), ("/workspace/b\n", ""));
+    assert_eq!(
+        home.hostel(&["exec", "--cwd", "/workspace/a/deep/..", "--", "ls"]).expect(0).text(),
+        "deep\n"
+    );
+    assert_eq!(home.hostel(&["exec", "--cwd", "/usr/bin", "--", "pwd"]).expect(0).text(), "/usr/bin\n");
+    home.hostel(&["exec", "--cwd", "/workspace/out", "--", "true"]).fails(125, "does not exist");
+    home.hostel(&["exec", "--cwd", home.path().to_str().unwrap(), "--", "true"]).fails(125, "does not exist");
+}
+
+#[test]
+fn hostels_own_files_cannot_be_the_workspace() {
+    if !installed() {
+        return;
+    }
+    let home = home();
+    let key = "terminal.backends.bubblewrap.workspace";
+    let _ = home.hostel(&["config", "set", key, home.path().to_str().unwrap()]).expect(0);
+    home.exec("true").fails(125, "holds Hostel's own files");
+}

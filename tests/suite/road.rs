@@ -86,3 +86,16 @@ fn completions_and_help_come_without_a_home() {
     let _ = home.hostel(&["exec"]).expect(2);
     let _ = home.hostel(&["nosuch"]).expect(2);
 }
+
+#[test]
+fn what_a_command_leaves_in_the_box_is_there_for_the_next() {
+    let home = Home::new().with("ACMEBOX_TOKEN", "demo");
+    home.add_plugin("acmebox", "acmebox");
+    let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
+    let _ = home.hostel(&["config", "set", "terminal.backend", "acmebox"]).expect(0);
+    let _ = home.exec("echo data > kept.txt").expect(0);
+    assert_eq!(home.exec("cat kept.txt").expect(0).text(), "data\n");
+    let _ = home.hostel(&["config", "set", "terminal.container_persistent", "false"]).expect(0);
+    assert_eq!(home.exec("cat kept.txt").expect(0).text(), "data\n");
+    let _ = home.exec("cat kept.txt 2>/dev/null").expect(1);
+}

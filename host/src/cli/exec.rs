@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hostel_plugin_api::{Ended, Error, ErrorKind, ExecIo, ExecRequest, Flow, Stdin};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::args::Exec;
 use super::failure::Failure;
@@ -107,13 +107,13 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     request.env = env;
     if arguments.stdin {
         let stdin = io::stdin().as_fd().try_clone_to_owned();
-        request.stdin = Stdin::Fd(stdin.map_err(|error| Error::from(error).not_started())?);
+        request.stdin = Stdin::Fd(stdin.map_err(|error| starting(&error))?);
     }
     // Made before the clock of the command starts to run.
     environments.get(&world, entry, &arguments.task)?;
     let io = Arc::new(Io::new(limit, sink(&world, arguments.json, arguments.raw, arguments.max_output))?);
     let shared: SharedIo = Arc::<Io>::clone(&io);
-    let outcome = environments.execute(&world, entry, &arguments.task, request, shared);
+    let outcome = environments.execute(&world, entry, &arguments.task, request, &shared);
     let undelivered_because = io.finish(report);
     report.warnings.extend(environments.close());
     let outcome = outcome?;
@@ -125,6 +125,10 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
         return Ok(undelivered(&error));
     }
     Ok(u8::try_from(outcome.exit_code).unwrap_or(FAILED))
+}
+
+fn starting(error: &io::Error) -> Error {
+    Error::new(ErrorKind::IO, format!("failed to start a command: {error}")).not_started()
 }
 
 /// Where the output goes.
@@ -159,8 +163,8 @@ struct Io {
 
 impl Io {
     fn new(limit: Duration, sink: Sink) -> Result<Self, Error> {
-        let cancel = Cancel::new()?;
-        cancel.on_signals(&[SIGINT, SIGTERM, SIGHUP])?;
+        let cancel = Cancel::new().map_err(|error| starting(&error))?;
+        cancel.on_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map_err(|error| starting(&error))?;
         let deadline = Instant::now().checked_add(limit);
         Ok(Self { cancel, deadline, sink: Mutex::new(Some(sink)), failed: Mutex::default() })
     }

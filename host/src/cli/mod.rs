@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::config::Config;
 use crate::home::Home;
 use crate::plugins::{Catalog, INSPECT_COMMAND, inspect_here};
 use crate::world::{Options, World};
@@ -78,12 +79,12 @@ fn start_logging(verbose: u8) {
 
 /// The process that opens a plugin's library for the first time; see [`crate::plugins::enable`].
 fn inspect(words: &[String]) -> ExitCode {
-    let [name, sha256] = words else { return ExitCode::from(2) };
-    let Ok(home) = Home::find() else { return ExitCode::from(1) };
-    let Ok(catalog) = Catalog::scan(&home, &[], &[]) else { return ExitCode::from(1) };
-    let answer = inspect_here(&home, &catalog, name, sha256);
-    match Out::stdout().line(&answer) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(1),
-    }
+    let [name, sha256, answer] = words else { return ExitCode::from(2) };
+    let look = || -> Option<()> {
+        let home = Home::find().ok()?;
+        let catalog = Catalog::scan(&home, &[], &[]).ok()?;
+        let settings = Config::load(&home, None).ok()?.section(&format!("plugins.settings.{name}"));
+        std::fs::write(answer, inspect_here(&home, &catalog, name, sha256, settings)).ok()
+    };
+    if look().is_some() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }

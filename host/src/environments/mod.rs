@@ -63,7 +63,7 @@ impl Environments {
         entry: &Entry,
         task: &str,
         mut request: ExecRequest,
-        io: SharedIo,
+        io: &SharedIo,
     ) -> Result<ExecOutcome, Error> {
         let environment = self.get(world, entry, task)?;
         let mut warnings = running::withhold(&mut request, &policy::secrets::strip_list(&world.registry));
@@ -136,6 +136,23 @@ fn cleanup(environment: &dyn Environment) -> Result<(), Error> {
     environment.persist().and(environment.cleanup())
 }
 
+/// Returns the host's own directory for a provider whose commands run among the host's files. Others have no use for it, and
+/// must not be led to mount it.
+fn host_cwd(flags: &Flags) -> Result<Option<String>, Error> {
+    if flags.is_remote || flags.is_container {
+        return Ok(None);
+    }
+    let wrong = |reason: String| {
+        let message = format!("the directory in which Hostel was started {reason}");
+        Error::new(ErrorKind::BAD_CWD, message).with_hint("change to another one").not_started()
+    };
+    let dir = std::env::current_dir().map_err(|error| wrong(format!("cannot be used: {error}")))?;
+    dir.into_os_string()
+        .into_string()
+        .map(Some)
+        .map_err(|_| wrong("has a name that is not valid UTF-8".into()))
+}
+
 fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environment>, Error> {
     let name = entry.name();
     let provider = entry.provider()?;
@@ -159,13 +176,15 @@ fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environmen
     task.clone_into(&mut request.task_id);
     request.cwd = policy::cwd::start(config.text("terminal.cwd").map_err(invalid)?.as_deref(), &flags);
     request.timeout = config.seconds("terminal.timeout").map_err(invalid)?;
-    request.host_cwd = std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned());
+    request.host_cwd = host_cwd(&flags)?;
     request.config = resolved;
     request.state_dir = Some(state_dir.to_string_lossy().into_owned());
     // The setting speaks of containers; a session on this machine is always taken up again.
     request.persistent =
         !flags.is_container || config.flag("terminal.container_persistent").map_err(invalid)?;
     request.strip_env = policy::secrets::strip_list(&world.registry).patterns().to_vec();
+    // What the provider names now may be more than what it named when it was enabled.
+    request.strip_env.extend(flags.strip_env_keys.iter().cloned());
     tracing::debug!(backend = name, task, "making an environment");
     provider.create_environment(request).map_err(named)
 }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hostel_plugin_api::shell::StripList;
-use hostel_plugin_api::{Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest};
+use hostel_plugin_api::{Ended, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// How long a provider may take to end a command whose time is up, or that was cancelled. The shared shell session needs
@@ -42,15 +42,19 @@ pub(super) fn withhold(request: &mut ExecRequest, strip: &StripList) -> Vec<Stri
     lines
 }
 
+fn failed(error: &io::Error) -> Error {
+    Error::new(ErrorKind::IO, format!("failed to start a command: {error}"))
+}
+
 /// Runs one command, and waits for it no longer than its deadline and its cancellation allow.
 pub(super) fn run(
     environment: Arc<dyn Environment>,
     request: ExecRequest,
-    io: SharedIo,
+    io: &SharedIo,
 ) -> Result<Ran, Error> {
-    let (end, alive) = io::pipe().map_err(|error| Error::from(error).not_started())?;
+    let (end, alive) = io::pipe().map_err(|error| failed(&error).not_started())?;
     let (sender, receiver) = mpsc::channel();
-    let theirs = Arc::clone(&io);
+    let theirs = Arc::clone(io);
     let call = move || {
         // The waiter may have gone.
         let _ = sender.send(environment.execute(request, theirs.as_ref()));
@@ -74,7 +78,7 @@ pub(super) fn run(
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut fds, left.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
-            Err(error) => return Err(Error::from(io::Error::from(error))),
+            Err(error) => return Err(failed(&error.into())),
             Ok(0) => {
                 let outcome = if cancelled { ExecOutcome::interrupted() } else { ExecOutcome::timed_out() };
                 return Ok(Ran::Abandoned(outcome));
@@ -93,8 +97,14 @@ pub(super) fn run(
     Ok(Ran::Answered(answer.and_then(honest)))
 }
 
-/// Refuses an exit code that no command can have.
-fn honest(outcome: ExecOutcome) -> Result<ExecOutcome, Error> {
+/// Refuses an answer that cannot be true, and holds the exit codes of ours to what they mean.
+fn honest(mut outcome: ExecOutcome) -> Result<ExecOutcome, Error> {
+    match outcome.ended {
+        Ended::EXITED | Ended::SIGNAL => {}
+        Ended::TIMEOUT => outcome.exit_code = ExecOutcome::timed_out().exit_code,
+        Ended::INTERRUPTED => outcome.exit_code = ExecOutcome::interrupted().exit_code,
+        _ => return Err(Error::new(ErrorKind::LOST, "it does not know what became of the command")),
+    }
     if (0..=255).contains(&outcome.exit_code) {
         return Ok(outcome);
     }

@@ -97,6 +97,8 @@ impl Candidate {
 pub struct Catalog {
     /// The candidates.
     pub candidates: Vec<Candidate>,
+    /// Names that are enabled, whatever their folders hold.
+    pub enabled: Vec<String>,
     /// Names that are enabled and that no folder has.
     pub missing: Vec<String>,
 }
@@ -129,7 +131,9 @@ impl Catalog {
         reject_duplicates(&mut candidates);
         let missing =
             enabled.iter().filter(|name| !candidates.iter().any(|candidate| candidate.name == **name));
-        Ok(Self { missing: missing.cloned().collect(), candidates })
+        let missing = missing.cloned().collect();
+        let enabled = enabled.iter().filter(|name| !disabled.contains(name)).cloned().collect();
+        Ok(Self { enabled, missing, candidates })
     }
 
     /// Looks at every library; see [`Candidate::look_at_library`].
@@ -189,10 +193,13 @@ fn read(home: &Home, path: PathBuf) -> Candidate {
     candidate
 }
 
-/// Of two that want one name the first in order is used, and the other says so.
+/// Of two that want one name the first in order is used, and the other says so. Those that the user has enabled come before
+/// all others, so that a folder that was merely dropped in takes nothing away from them.
 fn reject_duplicates(candidates: &mut [Candidate]) {
     let mut taken: Vec<(String, &'static str, PathBuf)> = Vec::new();
-    for candidate in candidates {
+    let mut order: Vec<&mut Candidate> = candidates.iter_mut().collect();
+    order.sort_by_key(|candidate| candidate.choice != Choice::Enabled || candidate.record.is_none());
+    for candidate in order {
         let Some(found) = candidate.found.as_ref().filter(|_| candidate.problem.is_none()) else { continue };
         let names = std::iter::once((fold(&found.manifest.name), "plugin"));
         let names = names.chain(found.manifest.provides.iter().map(|name| (fold(name), "backend")));

@@ -4,14 +4,13 @@
 //! configuration: the same program runs once more, opens the library, and prints what it found.
 
 use std::fmt::Write as _;
-use std::io::Read;
+use std::io::{self, Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::catalog::Catalog;
 use super::error::{LoadError, Step};
@@ -32,40 +31,30 @@ pub(super) fn inspect(home: &Home, found: &Discovered, pin: &Pin) -> Result<Vec<
     let failed = |reason: String| {
         LoadError::new(name, Step::Register, reason, "this is a fault of the plugin: tell its author")
     };
-    let program =
-        std::env::current_exe().map_err(|error| failed(format!("failed to find this program: {error}")))?;
-    let mut command = Command::new(program);
-    command.args([INSPECT_COMMAND, name, &pin.sha256]).env(crate::home::HOME_VARIABLE, home.path());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command
-        .spawn()
-        .map_err(|error| failed(format!("failed to start a process to look at it: {error}")))?;
-    let (sender, receiver) = mpsc::channel();
-    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
-    let reader = thread::spawn(move || {
-        let mut text = String::new();
-        // What cannot be read is noticed when it does not parse.
-        let _ = stdout.as_mut().map(|pipe| pipe.take(1 << 20).read_to_string(&mut text));
-        // The waiter may have given up.
-        let _ = sender.send(());
-        text
-    });
-    let errors = thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = stderr.as_mut().map(|pipe| pipe.take(1 << 20).read_to_end(&mut bytes));
-        String::from_utf8_lossy(&bytes).into_owned()
-    });
-    let in_time = receiver.recv_timeout(LIMIT).is_ok();
-    if !in_time && let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // It may just have ended.
+    let run = || -> io::Result<(Option<ExitStatus>, String, String)> {
+        // Files and not pipes: a pipe could be held open by what the library leaves behind.
+        let mut answer = tempfile::NamedTempFile::new()?;
+        let mut said = tempfile::tempfile()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([INSPECT_COMMAND, name, &pin.sha256]).arg(answer.path());
+        command.env(crate::home::HOME_VARIABLE, home.path()).process_group(0);
+        command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
+        let mut child = command.spawn()?;
+        let group = Pid::from_child(&child);
+        let ended = ends_in_time(&child)?;
+        // Whatever the library has left behind goes with it. The group may be gone already.
         let _ = kill_process_group(group, Signal::KILL);
-    }
-    let status =
-        child.wait().map_err(|error| failed(format!("lost the process that looked at it: {error}")))?;
-    if !in_time {
+        let status = child.wait()?;
+        let (mut text, mut words) = (String::new(), Vec::new());
+        answer.read_to_string(&mut text)?;
+        said.rewind()?;
+        said.take(1 << 20).read_to_end(&mut words)?;
+        Ok((ended.then_some(status), text, String::from_utf8_lossy(&words).into_owned()))
+    };
+    let (status, text, said) = run().map_err(|error| failed(format!("failed to look at it: {error}")))?;
+    let Some(status) = status else {
         return Err(failed(format!("it did not answer within {} s", LIMIT.as_secs())));
-    }
-    let text = reader.join().unwrap_or_default();
+    };
     let answer: Option<Answer> = serde_json::from_str(&text).ok();
     match answer {
         Some(Answer::Providers(providers)) if status.success() => Ok(providers),
@@ -74,13 +63,27 @@ pub(super) fn inspect(home: &Home, found: &Discovered, pin: &Pin) -> Result<Vec<
         }
         _ => {
             let mut reason = crash(status);
-            let said = errors.join().unwrap_or_default();
             if let Some(line) = said.lines().rev().find(|line| !line.trim().is_empty()) {
                 // Writing to a string cannot fail.
                 let _ =
                     write!(reason, "; its last words: {}", line.trim().chars().take(200).collect::<String>());
             }
             Err(failed(reason))
+        }
+    }
+}
+
+/// Waits until the process has ended, or its time is up. Returns whether it has ended.
+fn ends_in_time(child: &Child) -> io::Result<bool> {
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let until = Instant::now() + LIMIT;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&left)) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -108,7 +111,13 @@ enum Answer {
 
 /// Loads the plugin `name`, whose library must have this checksum, and returns what to print.
 #[must_use]
-pub fn inspect_here(home: &Home, catalog: &Catalog, name: &str, sha256: &str) -> String {
+pub fn inspect_here(
+    home: &Home,
+    catalog: &Catalog,
+    name: &str,
+    sha256: &str,
+    settings: serde_json::Value,
+) -> String {
     let load = || -> Result<Vec<ProviderRecord>, LoadError> {
         let gone = || LoadError::new(name, Step::File, "its folder is gone", "try again");
         let found = catalog.get(name).and_then(|candidate| candidate.found.as_ref()).ok_or_else(gone)?;
@@ -117,7 +126,7 @@ pub fn inspect_here(home: &Home, catalog: &Catalog, name: &str, sha256: &str) ->
             let reason = "its library changed while it was being enabled";
             return Err(LoadError::new(name, Step::Checksum, reason, "try again"));
         }
-        let registered = verified.open()?.register(&home.plugin_data(name))?;
+        let registered = verified.open()?.register(found.surroundings(home, settings))?;
         let records = registered.iter().map(ProviderRecord::of).collect::<Result<_, _>>();
         records.map_err(|reason| {
             let reason = format!("it cannot say which variables are its secrets: {reason}");

@@ -14,8 +14,8 @@ use std::ptr::NonNull;
 
 use hostel_plugin_api::abi::ForeignProvider;
 use hostel_plugin_api::abi::root::{CheckedRoot, ROOT_SYMBOL, RootError};
-use hostel_plugin_api::{ErrorKind, TerminalEnvironmentProvider};
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use hostel_plugin_api::{ErrorKind, Surroundings, TerminalEnvironmentProvider};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use object::read::{ReadCache, ReadRef};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,7 @@ use super::error::{LoadError, Step};
 use super::manifest::Manifest;
 use super::{preflight, trust};
 use crate::digest::sha256_hex;
+use crate::home::Home;
 use crate::registry::{check_name, fold};
 
 /// `RTLD_NODELETE`: even a `dlclose` by the library itself leaves it mapped.
@@ -77,6 +78,17 @@ pub struct Registered {
 }
 
 impl Discovered {
+    /// Returns what the plugin is told when it registers; `settings` are the user's for it.
+    #[must_use]
+    pub fn surroundings(&self, home: &Home, settings: serde_json::Value) -> Surroundings {
+        Surroundings {
+            host_version: env!("CARGO_PKG_VERSION").into(),
+            plugin_dir: self.folder.clone(),
+            data_dir: home.plugin_data(&self.manifest.name),
+            settings,
+        }
+    }
+
     /// Checks the plugin's files: that nobody else may write to them, that the library is the one that was enabled (if
     /// `pin` is given), and that it can be a plugin of this host.
     ///
@@ -257,8 +269,7 @@ fn load(library: &Verified) -> Result<NonNull<c_void>, String> {
     let shown = library.path.display().to_string();
     let opened = opened.map_err(|error| loader_message(&error, &path, &shown))?;
     // SAFETY: only the symbol's address is taken; nothing is read through it here.
-    let symbol =
-        unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }.map(|symbol| symbol.as_raw_ptr());
+    let symbol = unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }.map(Symbol::as_raw_ptr);
     let address = symbol.map_err(|error| loader_message(&error, &path, &shown))?;
     // It stays for the rest of the process.
     std::mem::forget(opened);
@@ -289,11 +300,11 @@ impl Opened {
     /// # Errors
     ///
     /// Fails if `register` does, or registers nothing, one name twice, or a name that is not its own.
-    pub fn register(self, data_dir: &Path) -> Result<Vec<Registered>, LoadError> {
+    pub fn register(self, surroundings: Surroundings) -> Result<Vec<Registered>, LoadError> {
         let name = &self.manifest.name;
         let failed = |reason: String, hint: &str| LoadError::new(name, Step::Register, reason, hint);
         let ask_author = "this is a fault of the plugin: tell its author";
-        let providers = self.root.register(name, &data_dir.to_string_lossy()).map_err(|error| {
+        let providers = self.root.register(name, surroundings).map_err(|error| {
             let hint = match &error {
                 RootError::Register(error) if error.kind() != ErrorKind::PANICKED => {
                     error.hint().map(str::to_owned)

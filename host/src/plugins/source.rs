@@ -9,12 +9,19 @@ use super::catalog::{Candidate, Catalog, Choice};
 use super::error::{LoadError, Step};
 use super::load::{Discovered, Pin, Registered};
 use super::manifest::Kind;
+use super::record::Record;
+use crate::config::Config;
 use crate::home::Home;
 use crate::registry::{Entry, Origin, Provider, Registry};
 
 /// Takes every backend that a plugin provides into the registry, usable or not. Returns a line for each that was refused.
-pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home) -> Vec<String> {
+pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home, config: &Config) -> Vec<String> {
     let mut refused = Vec::new();
+    // Whatever has become of its folder: what an enabled plugin has named as its secret stays one.
+    for name in &catalog.enabled {
+        let recorded = Record::load(home, name).into_iter().flat_map(|record| record.providers);
+        registry.strip_always(recorded.flat_map(|provider| provider.strip_env_keys));
+    }
     for candidate in &catalog.candidates {
         if candidate.problem.is_some() {
             continue;
@@ -23,7 +30,8 @@ pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home) -> Vec<Stri
         if !found.manifest.kinds.contains(&Kind::Backend) {
             continue;
         }
-        let library = Arc::new(Library::of(candidate, found, home));
+        let settings = config.section(&format!("plugins.settings.{}", candidate.name));
+        let library = Arc::new(Library::of(candidate, found, home, settings));
         for name in &found.manifest.provides {
             refused.extend(
                 registry.add(entry(name, candidate, found, &library)).err().map(|error| error.to_string()),
@@ -74,6 +82,7 @@ struct Library {
     found: Discovered,
     pin: Option<Pin>,
     home: Home,
+    settings: serde_json::Value,
     loaded: Mutex<Option<Result<Vec<Loaded>, LoadError>>>,
 }
 
@@ -85,9 +94,9 @@ struct Loaded {
 }
 
 impl Library {
-    fn of(candidate: &Candidate, found: &Discovered, home: &Home) -> Self {
+    fn of(candidate: &Candidate, found: &Discovered, home: &Home, settings: serde_json::Value) -> Self {
         let pin = candidate.record.as_ref().map(|record| record.pin.clone());
-        Self { found: found.clone(), pin, home: home.clone(), loaded: Mutex::new(None) }
+        Self { found: found.clone(), pin, home: home.clone(), settings, loaded: Mutex::new(None) }
     }
 
     fn provider(&self, name: &str) -> Result<Provider, Error> {
@@ -113,10 +122,11 @@ impl Library {
     fn load(&self) -> Result<Vec<Loaded>, LoadError> {
         let plugin = &self.found.manifest.name;
         let pin = self.pin.as_ref().ok_or_else(|| {
-            let reason = "its library was never pinned: the plugin was enabled by editing the configuration";
+            let reason = "its library was never pinned, or the record of that is damaged";
             LoadError::new(plugin, Step::Checksum, reason, format!("run `hostel plugins enable {plugin}`"))
         })?;
-        let registered = self.found.verify(Some(pin))?.open()?.register(&self.home.plugin_data(plugin))?;
+        let registered = self.found.verify(Some(pin))?.open()?;
+        let registered = registered.register(self.found.surroundings(&self.home, self.settings.clone()))?;
         tracing::debug!(plugin, providers = registered.len(), "plugin loaded");
         Ok(registered.into_iter().map(Loaded::from).collect())
     }

@@ -22,6 +22,7 @@ pub struct AbiExecRequest {
     pub(crate) env: RVec<Tuple2<RString, RString>>,
     pub(crate) stdin: RVec<u8>,
     pub(crate) stdin_fd: i32,
+    pub(crate) call_id: RString,
     pub(crate) extra: RString,
 }
 
@@ -68,6 +69,21 @@ pub(crate) fn extra_text(extra: &Extra) -> RString {
 /// Reads later fields; what is no JSON object counts as none.
 pub(crate) fn extra_from(text: &str) -> Extra {
     serde_json::from_str(text).unwrap_or_default()
+}
+
+/// What begins the name of a later field that must not be passed over.
+const MUST: char = '!';
+
+/// Reads later fields, and refuses those that must be understood: this version knows none.
+pub(crate) fn understood(text: &str) -> Result<Extra, Error> {
+    let extra = extra_from(text);
+    match extra.keys().find(|key| key.starts_with(MUST)) {
+        None => Ok(extra),
+        Some(key) => {
+            let message = format!("the plugin is too old for what is asked of it (`{key}`)");
+            Err(Error::new(ErrorKind::UNSUPPORTED, message).with_hint("update the plugin").not_started())
+        }
+    }
 }
 
 /// The plugin's side: guards a plugin's environment, its destructor included.
@@ -121,7 +137,9 @@ pub(crate) struct ForeignEnvironment(pub(crate) AbiEnvironmentBox);
 impl Environment for ForeignEnvironment {
     fn execute(&self, request: ExecRequest, io: &dyn ExecIo) -> Result<ExecOutcome, Error> {
         let held = match &request.stdin {
-            Stdin::Fd(fd) => Some(fd.try_clone()?),
+            Stdin::Fd(fd) => Some(fd.try_clone().map_err(|error| {
+                Error::new(ErrorKind::IO, format!("failed to pass standard input on: {error}")).not_started()
+            })?),
             _ => None,
         };
         let mut crossing = AbiExecRequest::from(request);
@@ -160,6 +178,7 @@ impl From<ExecRequest> for AbiExecRequest {
                 Stdin::Empty | Stdin::Fd(_) => RVec::new(),
             },
             stdin_fd: -1,
+            call_id: request.call_id.into(),
             extra: extra_text(&request.extra),
         }
     }
@@ -190,7 +209,8 @@ impl TryFrom<AbiExecRequest> for ExecRequest {
                 .map(|Tuple2(name, value)| (name.into_string(), value.into_string()))
                 .collect(),
             stdin,
-            extra: extra_from(&request.extra),
+            call_id: request.call_id.into_string(),
+            extra: understood(&request.extra)?,
         })
     }
 }
@@ -249,6 +269,7 @@ mod tests {
             outcome.warnings =
                 request.env.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
             outcome.extra = request.extra;
+            outcome.extra.insert("call".into(), request.call_id.into());
             Ok(outcome)
         }
         fn cleanup(&self) -> Result<(), Error> {
@@ -279,6 +300,7 @@ mod tests {
         request.cwd = Some("/tmp".into());
         request.env = vec![("A".into(), "1".into())];
         request.extra.insert("later".into(), true.into());
+        request.call_id = "call7".into();
         request.stdin = stdin;
         let outcome = environment.execute(request, &sink).unwrap();
         (sink.0.into_inner().unwrap(), outcome)
@@ -292,7 +314,17 @@ mod tests {
         assert_eq!(outcome.cwd.as_deref(), Some("/tmp"));
         assert_eq!(outcome.warnings, ["A=1"]);
         assert_eq!(outcome.extra["later"], true);
+        assert_eq!(outcome.extra["call"], "call7");
         assert_eq!(run(Stdin::Empty).0, b"command");
+    }
+
+    #[test]
+    fn a_later_field_that_must_be_understood_is_refused() {
+        let environment = ForeignEnvironment(PluginEnvironment::crossing(Box::new(Echo)));
+        let mut request = ExecRequest::new("command");
+        request.extra.insert("!pty".into(), true.into());
+        let error = environment.execute(request, &Sink(std::sync::Mutex::default())).unwrap_err();
+        assert!(error.kind() == ErrorKind::UNSUPPORTED && !error.may_have_started());
     }
 
     #[test]

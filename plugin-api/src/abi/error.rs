@@ -3,6 +3,7 @@
 use abi_stable::StableAbi;
 use abi_stable::std_types::{ROption, RString};
 
+use super::environment::{extra_from, extra_text};
 use crate::{Error, ErrorKind};
 
 /// The crossing form of [`Error`].
@@ -13,6 +14,7 @@ pub struct AbiError {
     pub(crate) message: RString,
     pub(crate) hint: ROption<RString>,
     pub(crate) started: u8,
+    pub(crate) extra: RString,
 }
 
 impl From<Error> for AbiError {
@@ -22,20 +24,24 @@ impl From<Error> for AbiError {
             message: error.message().into(),
             hint: error.hint().map(RString::from).into(),
             started: u8::from(error.may_have_started()),
+            extra: extra_text(error.extra()),
         }
     }
 }
 
 impl From<AbiError> for Error {
-    fn from(error: AbiError) -> Self {
-        let started = error.started != 0;
-        let hint = error.hint.into_option();
-        let error = Error::new(ErrorKind(error.kind), error.message.into_string());
-        let error = if started { error } else { error.not_started() };
-        match hint {
-            Some(hint) => error.with_hint(hint.into_string()),
-            None => error,
+    fn from(crossing: AbiError) -> Self {
+        let mut error = Error::new(ErrorKind(crossing.kind), crossing.message.into_string());
+        if crossing.started == 0 {
+            error = error.not_started();
         }
+        if let Some(hint) = crossing.hint.into_option() {
+            error = error.with_hint(hint.into_string());
+        }
+        for (key, value) in extra_from(&crossing.extra) {
+            error = error.with_extra(&key, value);
+        }
+        error
     }
 }
 
@@ -47,7 +53,10 @@ mod tests {
     fn survives_the_round_trip() {
         for error in [
             Error::new(ErrorKind::LOST, "the sandbox is gone"),
-            Error::new(ErrorKind(4711), "from the future").with_hint("update Hostel").not_started(),
+            Error::new(ErrorKind(4711), "from the future")
+                .with_hint("update Hostel")
+                .not_started()
+                .with_extra("retry_after_s", 3.into()),
         ] {
             assert_eq!(Error::from(AbiError::from(error.clone())), error);
         }

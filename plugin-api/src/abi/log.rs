@@ -14,9 +14,9 @@ use tracing_core::{Event, Level, LevelFilter, Metadata, Subscriber, dispatcher, 
 
 use super::guard::guard_or;
 
-/// The host's services for a plugin. The level runs from 1 (error) to 5 (trace).
+/// The host's log, as a plugin sees it. The level runs from 1 (error) to 5 (trace).
 #[sabi_trait]
-pub trait AbiHost: Send + Sync + 'static {
+pub trait AbiLog: Send + Sync + 'static {
     /// Returns the highest level that the host writes down, or 0 for none.
     fn log_level(&self) -> u8;
     /// Writes one record down.
@@ -25,10 +25,10 @@ pub trait AbiHost: Send + Sync + 'static {
 }
 
 /// The object that crosses.
-pub(crate) type AbiHostBox = AbiHost_TO<RBox<()>>;
+pub(crate) type AbiLogBox = AbiLog_TO<RBox<()>>;
 
 /// The plugin's side: sends every record and panic of this library to the host.
-pub(crate) fn forward_to(host: AbiHostBox) {
+pub(crate) fn forward_to(host: AbiLogBox) {
     let host = Arc::new(host);
     let hook = Arc::clone(&host);
     std::panic::set_hook(Box::new(move |info| {
@@ -49,7 +49,7 @@ fn number(level: Level) -> u8 {
     }
 }
 
-struct Forward(Arc<AbiHostBox>);
+struct Forward(Arc<AbiLogBox>);
 
 impl Subscriber for Forward {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -103,17 +103,17 @@ impl Visit for Line {
 }
 
 /// The host's side: puts a plugin's records under the plugin's name.
-pub(crate) struct HostServices {
+pub(crate) struct HostLog {
     plugin: String,
 }
 
-impl HostServices {
-    pub(crate) fn crossing(plugin: &str) -> AbiHostBox {
-        AbiHost_TO::from_value(Self { plugin: plugin.to_owned() }, TD_Opaque)
+impl HostLog {
+    pub(crate) fn crossing(plugin: &str) -> AbiLogBox {
+        AbiLog_TO::from_value(Self { plugin: plugin.to_owned() }, TD_Opaque)
     }
 }
 
-impl AbiHost for HostServices {
+impl AbiLog for HostLog {
     fn log_level(&self) -> u8 {
         guard_or(0, || match tracing_core::LevelFilter::current().into_level() {
             Some(level) => number(level),
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     struct Recorder(Arc<Mutex<Vec<String>>>);
-    impl AbiHost for Recorder {
+    impl AbiLog for Recorder {
         fn log_level(&self) -> u8 {
             3
         }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_record_keeps_its_level_target_message_and_fields() {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let host: AbiHostBox = AbiHost_TO::from_value(Recorder(Arc::clone(&seen)), TD_Opaque);
+        let host: AbiLogBox = AbiLog_TO::from_value(Recorder(Arc::clone(&seen)), TD_Opaque);
         let dispatch = dispatcher::Dispatch::new(Forward(Arc::new(host)));
         dispatcher::with_default(&dispatch, || {
             tracing::info!(target: "acme", box_id = 7, "made a box");

@@ -20,6 +20,7 @@ pub(crate) mod guard;
 pub(crate) mod io;
 pub(crate) mod log;
 pub(crate) mod provider;
+pub(crate) mod registration;
 pub mod root;
 
 pub use provider::ForeignProvider;

@@ -8,7 +8,7 @@ use abi_stable::sabi_trait;
 use abi_stable::sabi_trait::prelude::TD_Opaque;
 use abi_stable::std_types::{RBox, ROption, RResult, RStr, RString, RVec};
 
-use super::environment::{AbiEnvironmentBox, ForeignEnvironment, PluginEnvironment, extra_from, extra_text};
+use super::environment::{AbiEnvironmentBox, ForeignEnvironment, PluginEnvironment, extra_text, understood};
 use super::error::AbiError;
 use super::guard::{guard, guard_or};
 use crate::{
@@ -17,12 +17,13 @@ use crate::{
 };
 use serde_json::Value;
 
-/// The crossing form of [`Probe`].
+/// The crossing form of [`Probe`]. `extra` is JSON that a later version may fill, as it is wherever it stands.
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct AbiProbe {
     pub(crate) status: u32,
     pub(crate) detail: RString,
+    pub(crate) extra: RString,
 }
 
 /// The crossing form of [`DoctorCheck`].
@@ -32,6 +33,7 @@ pub struct AbiDoctorCheck {
     pub(crate) ok: u8,
     pub(crate) label: RString,
     pub(crate) detail: RString,
+    pub(crate) extra: RString,
 }
 
 /// The crossing form of [`CreateEnvironment`]. `config` and `extra` are JSON.
@@ -153,7 +155,7 @@ impl AbiProvider for PluginProvider {
     fn probe(&self) -> RResult<AbiProbe, AbiError> {
         guard("probe", || {
             let Probe { status, detail } = self.0.probe();
-            Ok(AbiProbe { status: status.0, detail: detail.into() })
+            Ok(AbiProbe { status: status.0, detail: detail.into(), extra: RString::new() })
         })
     }
     fn setup_instructions(&self) -> RResult<RVec<RString>, AbiError> {
@@ -168,6 +170,7 @@ impl AbiProvider for PluginProvider {
                 ok: u8::from(ok),
                 label: RString::from(label),
                 detail: RString::from(detail),
+                extra: RString::new(),
             };
             Ok(self.0.doctor_checks().into_iter().map(row).collect())
         })
@@ -412,7 +415,7 @@ impl TryFrom<AbiCreateEnvironment> for CreateEnvironment {
             state_dir: text(request.state_dir),
             persistent: request.persistent == 1,
             strip_env: request.strip_env.into_iter().map(RString::into_string).collect(),
-            extra: extra_from(&request.extra),
+            extra: understood(&request.extra)?,
         })
     }
 }

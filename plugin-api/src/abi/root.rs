@@ -12,8 +12,8 @@
 #![allow(non_camel_case_types, reason = "the ABI layer ends the names of prefix types in `_Ref`")]
 
 use std::ffi::c_void;
-use std::path::PathBuf;
 use std::ptr::NonNull;
+use std::sync::PoisonError;
 
 use abi_stable::StableAbi;
 use abi_stable::abi_stability::abi_checking::{
@@ -23,20 +23,24 @@ pub use abi_stable::library::LibHeader;
 use abi_stable::library::{
     __call_root_module_loader, AbiHeaderRef, CheckTypeLayout, RootModule, RootModuleResult,
 };
-use abi_stable::package_version_strings;
 use abi_stable::prefix_type::PrefixTypeTrait;
 use abi_stable::sabi_types::VersionStrings;
-use abi_stable::std_types::{RResult, RString, RVec};
+use abi_stable::std_types::RResult;
 use abi_stable::type_layout::TLFieldOrFunction;
 
 use super::error::AbiError;
 use super::guard::guard;
-use super::log::{AbiHostBox, HostServices, forward_to};
-use super::provider::{AbiProviderBox, ForeignProvider, PluginProvider};
+use super::log::forward_to;
+use super::provider::ForeignProvider;
+use super::registration::{self, AbiRegistrationBox, HostRegistration};
+use crate::context::Surroundings;
 use crate::{Error, PluginContext};
 
-/// The version of this interface, which is this crate's own.
-pub const API_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The version of the interface between host and library.
+///
+/// It is not this crate's version: the crate also holds the shared shell session, which is linked into each library and may
+/// change without touching what crosses.
+pub const API_VERSION: &str = "1.0.0";
 
 /// Name of the symbol that holds [`version_note`].
 pub const VERSION_SYMBOL: &str = "hostel_plugin_api_version";
@@ -74,16 +78,16 @@ pub const fn version_note() -> [u8; VERSION_NOTE_LEN] {
 #[sabi(kind(Prefix(prefix_ref = PluginRoot_Ref, prefix_fields = PluginRoot_Prefix)))]
 #[sabi(missing_field(panic))]
 pub struct PluginRoot {
-    /// Gives the host's services to the plugin and takes its providers. The text is the plugin's data directory.
+    /// Lets the plugin register what it offers.
     #[sabi(last_prefix_field)]
-    pub(crate) register: extern "C" fn(AbiHostBox, RString) -> RResult<RVec<AbiProviderBox>, AbiError>,
+    pub(crate) register: extern "C" fn(AbiRegistrationBox) -> RResult<(), AbiError>,
 }
 
 impl RootModule for PluginRoot_Ref {
     abi_stable::declare_root_module_statics! {PluginRoot_Ref}
     const BASE_NAME: &'static str = "hostel_plugin";
     const NAME: &'static str = "hostel_plugin";
-    const VERSION_STRINGS: VersionStrings = package_version_strings!();
+    const VERSION_STRINGS: VersionStrings = VersionStrings::new(API_VERSION);
 }
 
 /// The plugin's side: what [`export_plugin!`](crate::export_plugin) makes of a plugin.
@@ -107,15 +111,13 @@ extern "C" fn construct<E: PluginEntry>() -> RootModuleResult {
     __call_root_module_loader(|| PluginRoot { register: register::<E> }.leak_into_prefix())
 }
 
-extern "C" fn register<E: PluginEntry>(
-    host: AbiHostBox,
-    data_dir: RString,
-) -> RResult<RVec<AbiProviderBox>, AbiError> {
+extern "C" fn register<E: PluginEntry>(host: AbiRegistrationBox) -> RResult<(), AbiError> {
     guard("register", || {
-        forward_to(host);
-        let mut context = PluginContext::new(PathBuf::from(data_dir.into_string()));
+        forward_to(host.log());
+        let mut context = registration::context(&host);
         E::register(&mut context)?;
-        Ok(context.into_providers().into_iter().map(PluginProvider::crossing).collect())
+        registration::hand_over(context, &host);
+        Ok(())
     })
 }
 
@@ -193,10 +195,15 @@ impl CheckedRoot {
     /// # Errors
     ///
     /// Fails if `register` failed or panicked, or a provider could not say its name.
-    pub fn register(self, plugin: &str, data_dir: &str) -> Result<Vec<ForeignProvider>, RootError> {
-        let register = self.0.register();
-        let providers = register(HostServices::crossing(plugin), data_dir.into()).into_result();
-        let providers = providers.map_err(|error| RootError::Register(error.into()))?;
+    pub fn register(
+        self,
+        plugin: &str,
+        surroundings: Surroundings,
+    ) -> Result<Vec<ForeignProvider>, RootError> {
+        let (host, providers) = HostRegistration::crossing(plugin, surroundings);
+        let registered = self.0.register()(host).into_result();
+        registered.map_err(|error| RootError::Register(error.into()))?;
+        let providers = std::mem::take(&mut *providers.lock().unwrap_or_else(PoisonError::into_inner));
         providers.into_iter().map(ForeignProvider::new).collect::<Result<_, _>>().map_err(RootError::Register)
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn argv(shell: &Shell, record: &Path) -> Vec<OsString> {
         [
             b"trap ",
             trap.as_bytes(),
-            b" EXIT; __hostel=$(cat <&3; echo .); exec 3<&-; ",
+            b" EXIT; __hostel=$(command -p cat <&3; echo .); exec 3<&-; ",
             b"eval \"unset __hostel; ${__hostel%.}\"",
         ]
         .concat()

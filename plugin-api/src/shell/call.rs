@@ -9,8 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, waitid};
+use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_send_signal, waitid};
 
+use super::spawn::{self, Spawn};
 use super::transport::Process;
 use super::tree::{Member, Tree};
 use crate::{ExecIo, Flow};
@@ -27,6 +28,9 @@ const DRAIN_IDLE: Duration = Duration::from_millis(100);
 /// After the end, a child that writes without pause is listened to for this long.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
+/// How often a caller is asked whether it has cancelled who has no descriptor to say so.
+const ASK: Duration = Duration::from_millis(100);
+
 const BUFFER: usize = 256 * 1024;
 
 /// Why a call was ended from outside.
@@ -36,13 +40,24 @@ pub(super) enum Cause {
     Interrupt,
 }
 
+/// What is known of a process that has ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// What the kernel says.
+    Status(WaitIdStatus),
+    /// Somebody else has waited for it, so nothing: the host's `SIGCHLD` is ignored, or other code reaps all children.
+    Unknown,
+}
+
 /// How a call ended.
 #[derive(Debug)]
 pub(super) struct Finished {
-    /// What the kernel says of the process; nothing if it could not be killed.
-    pub(super) status: Option<WaitIdStatus>,
+    /// How the process ended; nothing if it could not be killed.
+    pub(super) end: Option<End>,
     /// Why it was killed, if it was.
     pub(super) cause: Option<Cause>,
+    /// Members that could not be killed.
+    pub(super) survivors: usize,
 }
 
 /// Bytes on their way to the command.
@@ -90,10 +105,10 @@ impl Call<'_> {
         }
         let mut buffer = vec![0; BUFFER];
         let mut output = Output::Open;
-        let mut status = None;
+        let mut end = None;
         let mut ending: Option<Ending> = None;
         loop {
-            let ready = self.wait(&output, status.is_some(), ending.as_ref())?;
+            let ready = self.wait(&output, end.is_some(), ending.as_ref())?;
             let now = Instant::now();
             if ready.output {
                 match self.output.read(&mut buffer) {
@@ -114,16 +129,16 @@ impl Call<'_> {
             if ready.input {
                 self.feed = self.feed.take().and_then(Feed::send);
             }
-            if ready.ended && status.is_none() {
-                status = self.status(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
-                if status.is_some() {
+            if ready.ended && end.is_none() {
+                end = self.end()?;
+                if end.is_some() {
                     self.feed = None;
                     if matches!(output, Output::Open) {
                         output = Output::Draining { since: now, last: now };
                     }
                 }
             }
-            if ending.is_none() && status.is_none() {
+            if ending.is_none() && end.is_none() {
                 if ready.cancelled || self.io.cancelled() {
                     ending = Some(self.begin(Cause::Interrupt, now));
                 } else if self.io.deadline().is_some_and(|deadline| now >= deadline) {
@@ -132,24 +147,28 @@ impl Call<'_> {
             }
             match &mut ending {
                 Some(stage) => {
-                    let gone = ready.member && { stage.refresh(&self.tree) };
-                    if gone || now >= stage.until {
-                        if gone || stage.killed {
-                            break;
-                        }
-                        stage.kill(&self.tree, now);
+                    if ready.member || ready.ended {
+                        stage.refresh(&self.tree);
+                    }
+                    let gone = end.is_some() && stage.members.is_empty();
+                    if gone || (stage.killed && now >= stage.until) {
+                        break;
+                    }
+                    if now >= stage.until {
+                        self.kill(stage, now);
                     }
                 }
-                None if status.is_some() && output.is_done(now) => break,
+                None if end.is_some() && output.is_done(now) => break,
                 None => {}
             }
         }
         self.drain(&mut buffer);
-        if status.is_none() {
-            status = self.status(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
+        if ending.is_none() && !matches!(output, Output::Closed) {
+            swallow(&self.output);
         }
-        self.reap(status.is_some());
-        Ok(Finished { status, cause: ending.map(|stage| stage.cause) })
+        let (cause, survivors) = ending.map_or((None, 0), |stage| (Some(stage.cause), stage.members.len()));
+        self.reap(end.is_some());
+        Ok(Finished { end, cause, survivors })
     }
 
     fn begin(&self, cause: Cause, now: Instant) -> Ending {
@@ -158,11 +177,27 @@ impl Call<'_> {
             Cause::Timeout => Signal::TERM,
             Cause::Interrupt => Signal::INT,
         };
+        self.signal_leader(&members, signal);
         for member in &members {
             member.signal(signal);
             member.signal(Signal::CONT);
         }
         Ending { cause, until: now + GRACE, killed: false, members }
+    }
+
+    fn kill(&self, stage: &mut Ending, now: Instant) {
+        stage.killed = true;
+        stage.until = now + KILL_LIMIT;
+        stage.refresh(&self.tree);
+        self.signal_leader(&stage.members, Signal::KILL);
+    }
+
+    /// Signals the process itself where the tree does not show it: `/proc` may be missing.
+    fn signal_leader(&self, members: &[Member], signal: Signal) {
+        if !members.iter().any(|member| member.id == self.process.pid.as_raw_nonzero().get()) {
+            // It may have ended in the meantime, which is what is wanted.
+            let _ = pidfd_send_signal(&self.process.pidfd, signal);
+        }
     }
 
     /// Waits until something happens, or the next moment at which something must.
@@ -171,6 +206,12 @@ impl Call<'_> {
             Some(stage) => Some(stage.until),
             None if ended => output.until(),
             None => self.io.deadline(),
+        };
+        let unheard = !ended && ending.is_none() && self.io.cancel_fd().is_none();
+        let deadline = if unheard {
+            Some(deadline.map_or(Instant::now() + ASK, |at| at.min(Instant::now() + ASK)))
+        } else {
+            deadline
         };
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -191,7 +232,7 @@ impl Call<'_> {
         match ending {
             Some(stage) => {
                 sources.extend(
-                    stage.members.iter().map(|member| (Source::Member, member.0.as_fd(), PollFlags::IN)),
+                    stage.members.iter().map(|member| (Source::Member, member.fd.as_fd(), PollFlags::IN)),
                 );
             }
             None => sources.extend(self.io.cancel_fd().map(|fd| (Source::Cancel, fd, PollFlags::IN))),
@@ -202,9 +243,7 @@ impl Call<'_> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // Without members to wait for, the tree is gone as soon as it is looked at.
-        let member = ending.is_some_and(|stage| stage.members.is_empty());
-        let mut ready = Ready { member, ..Ready::default() };
+        let mut ready = Ready::default();
         for ((source, ..), fd) in sources.iter().zip(&fds) {
             if fd.revents().is_empty() {
                 continue;
@@ -220,11 +259,12 @@ impl Call<'_> {
         Ok(ready)
     }
 
-    fn status(&self, options: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
-        match waitid(WaitId::PidFd(self.process.pidfd.as_fd()), options | WaitIdOptions::EXITED) {
-            Ok(status) => Ok(status),
-            // Somebody else has waited for our child; its end is then all that is known of it.
-            Err(rustix::io::Errno::CHILD) => Ok(None),
+    /// Returns how the process ended, if it has. It stays a zombie, so that its number stays its own.
+    fn end(&self) -> io::Result<Option<End>> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::PidFd(self.process.pidfd.as_fd()), options) {
+            Ok(status) => Ok(status.map(End::Status)),
+            Err(rustix::io::Errno::CHILD) => Ok(Some(End::Unknown)),
             Err(error) => Err(error.into()),
         }
     }
@@ -290,21 +330,14 @@ impl Output {
 }
 
 impl Ending {
-    /// Looks again who is alive. Returns whether nobody is.
-    fn refresh(&mut self, tree: &Tree) -> bool {
+    /// Looks again who is alive.
+    fn refresh(&mut self, tree: &Tree) {
         self.members = tree.members();
         if self.killed {
             for member in &self.members {
                 member.signal(Signal::KILL);
             }
         }
-        self.members.is_empty()
-    }
-
-    fn kill(&mut self, tree: &Tree, now: Instant) {
-        self.killed = true;
-        self.until = now + KILL_LIMIT;
-        self.refresh(tree);
     }
 }
 
@@ -318,6 +351,30 @@ impl Feed {
             Err(_) => return None,
         }
         (self.sent < self.bytes.len()).then_some(self)
+    }
+}
+
+/// Lets somebody read what a child in the background will still write, so that it does not die of a closed pipe. The reader
+/// ends with the last writer.
+fn swallow(output: &std::io::PipeReader) {
+    let start = || -> io::Result<Process> {
+        rustix::io::ioctl_fionbio(output, false)?;
+        let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+        let program =
+            ["/bin/cat", "/usr/bin/cat"].into_iter().find(|path| std::path::Path::new(path).exists());
+        let argv = [program.ok_or(io::ErrorKind::NotFound)?.into()];
+        let descriptors = vec![output.as_fd(), null.as_fd(), null.as_fd()];
+        let spawn = Spawn { argv: &argv, env: &[], cwd: std::path::Path::new("/"), descriptors };
+        spawn::spawn(&spawn).map_err(|failed| failed.error)
+    };
+    match start() {
+        Ok(reader) => {
+            let wait = move || waitid(WaitId::PidFd(reader.pidfd.as_fd()), WaitIdOptions::EXITED);
+            std::thread::spawn(move || {
+                let _ = wait();
+            });
+        }
+        Err(error) => tracing::debug!(%error, "nobody reads what is left in the background"),
     }
 }
 

@@ -8,12 +8,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{FallocateFlags, MemfdFlags, memfd_create};
 
 use super::{boot, exports};
 
 /// More than this is no state that anybody needs.
 const LONGEST_RECORD: u64 = 16 * 1024 * 1024;
+
+/// What most records need.
+const USUAL_RECORD: u64 = 16 * 1024;
 
 /// A command on its way to the shell, in a file without a name.
 #[derive(Debug)]
@@ -57,17 +60,34 @@ impl Record {
         Ok(Self(tempfile::Builder::new().prefix("call-").tempfile_in(dir)?))
     }
 
+    /// Returns whether there is room for a record. A shell that finds none cannot say so.
+    pub(super) fn has_room(&self) -> bool {
+        let tried = rustix::fs::fallocate(self.0.as_file(), FallocateFlags::KEEP_SIZE, 0, USUAL_RECORD);
+        // Some file systems cannot tell.
+        !matches!(tried, Err(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT))
+    }
+
     pub(super) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Returns the state, or nothing where the shell did not come to write all of it.
-    pub(super) fn read(self) -> Option<Recorded> {
+    /// Returns the state, or nothing where the shell did not come to write it.
+    pub(super) fn read(self) -> Result<Option<Recorded>, String> {
         let mut bytes = Vec::new();
-        self.0.as_file().take(LONGEST_RECORD).read_to_end(&mut bytes).ok()?;
-        let bytes = bytes.strip_suffix(boot::END_MARK)?;
-        let split = bytes.iter().position(|byte| *byte == 0)?;
-        let cwd = bytes[..split].strip_suffix(b"\n")?;
-        Some(Recorded { cwd: OsStr::from_bytes(cwd).into(), exported: exports::parse(&bytes[split + 1..])? })
+        let read = self.0.as_file().take(LONGEST_RECORD).read_to_end(&mut bytes);
+        read.map_err(|error| error.to_string())?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let parse = || {
+            let bytes = bytes.strip_suffix(boot::END_MARK)?;
+            let split = bytes.iter().position(|byte| *byte == 0)?;
+            let cwd = bytes[..split].strip_suffix(b"\n")?;
+            Some(Recorded {
+                cwd: OsStr::from_bytes(cwd).into(),
+                exported: exports::parse(&bytes[split + 1..])?,
+            })
+        };
+        parse().map(Some).ok_or_else(|| "the shell's record of it is damaged or cut short".to_owned())
     }
 }

@@ -10,6 +10,10 @@ use crate::{Error, ErrorKind};
 /// Variables by which the shell itself would be driven before it sees the command. They are never passed to it.
 const SHELL_CONTROL: [&str; 5] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD"];
 
+/// Functions of a shell that would stand in for what its boot script calls, as bash exports them.
+const SHELL_CALLS: [&str; 9] =
+    ["builtin", "command", "eval", "exec", "export", "printf", "pwd", "read", "trap"];
+
 /// Variables that the shell makes anew each time.
 const SHELL_OWN: [&str; 3] = ["_", "SHLVL", "PWD"];
 
@@ -57,6 +61,10 @@ impl StripList {
     }
 }
 
+/// The most that a command's whole environment may hold. The kernel allows arguments and environment a quarter of the stack's
+/// limit together, two megabytes by default, and a third of that is left to the commands' own arguments.
+const LARGEST: usize = 1_400_000;
+
 /// The variables of one call, by name.
 pub(super) type Variables = BTreeMap<OsString, OsString>;
 
@@ -93,7 +101,7 @@ pub(super) fn compose(
             return false;
         }
         let secret = strip.matches(name);
-        let control = SHELL_CONTROL.iter().any(|own| name == own);
+        let control = drives_the_shell(name);
         if from_caller && secret {
             held_back.push(format!("`{}` was not passed: it is a provider's secret", name.to_string_lossy()));
         } else if from_caller && control {
@@ -104,7 +112,33 @@ pub(super) fn compose(
         }
         !secret && !control
     });
+    bound(&mut variables, &mut held_back);
     (variables, held_back)
+}
+
+/// Leaves out the largest variables until the rest can be passed to a program, so that one command cannot make all later ones
+/// impossible.
+fn bound(variables: &mut Variables, held_back: &mut Vec<String>) {
+    let size = |name: &OsString, value: &OsString| name.len() + value.len() + 2 + size_of::<usize>();
+    let mut total: usize = variables.iter().map(|(name, value)| size(name, value)).sum();
+    while total > LARGEST {
+        let largest =
+            variables.iter().max_by_key(|(name, value)| size(name, value)).map(|(name, _)| name.clone());
+        let Some(name) = largest else { return };
+        if let Some(value) = variables.remove(&name) {
+            total -= size(&name, &value);
+            held_back.push(format!(
+                "`{}` was left out: all variables together are too long",
+                name.to_string_lossy()
+            ));
+        }
+    }
+}
+
+fn drives_the_shell(name: &OsStr) -> bool {
+    let function = name.to_str().and_then(|name| name.strip_prefix("BASH_FUNC_")?.strip_suffix("%%"));
+    SHELL_CONTROL.iter().any(|own| name == *own)
+        || function.is_some_and(|function| SHELL_CALLS.contains(&function))
 }
 
 /// Returns whether the session remembers what a command makes of the variable `name`.
@@ -153,6 +187,16 @@ mod tests {
             SessionState { set: pairs(&[("HUGE", &huge)]).into_iter().collect(), ..Default::default() };
         let (variables, held_back) = compose(&[], &state, &[], &StripList::default());
         assert!(variables.is_empty() && held_back.len() == 1);
+    }
+
+    #[test]
+    fn variables_that_are_too_long_together_lose_the_largest() {
+        let many = (0..40).map(|number| (format!("V{number}").into(), "v".repeat(100_000).into()));
+        let set = many.chain([("SMALL".into(), "s".into())]).collect();
+        let state = SessionState { set, ..Default::default() };
+        let (variables, held_back) = compose(&[], &state, &[], &StripList::default());
+        assert!(variables.contains_key(OsStr::new("SMALL")) && variables.len() > 10);
+        assert_eq!(variables.len() + held_back.len(), 41);
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! A task's shell session as an [`Environment`].
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::process::WaitIdStatus;
 
 use super::boot;
-use super::call::{Call, Cause, Feed, Finished};
+use super::call::{Call, Cause, End, Feed, Finished};
 use super::channel::{Record, Recorded, Script};
 use super::environ::{MARK, StripList, Variables, check_name, compose, lasts};
 use super::state::{Change, SessionState, Store, make_dir};
@@ -114,6 +115,13 @@ impl<T: Transport> ShellEnvironment<T> {
                 format!("the working directory `{}` does not exist or cannot be entered", path.display());
             return Err(Error::new(ErrorKind::BAD_CWD, message).not_started());
         }
+        if state.cwd.is_none() && !self.transport.is_directory(stands) {
+            let message = format!(
+                "the directory `{}`, in which the session starts, does not exist or cannot be entered",
+                stands.display()
+            );
+            return Err(Error::new(ErrorKind::BAD_CWD, message).not_started());
+        }
         let found = stands.ancestors().find(|path| self.transport.is_directory(path));
         let found = found.unwrap_or(Path::new("/")).to_owned();
         let warning = (found != *stands).then(|| {
@@ -146,19 +154,26 @@ impl<T: Transport> ShellEnvironment<T> {
         // A smaller pipe is only slower.
         let _ = rustix::pipe::fcntl_setpipe_size(&output, PIPE_SIZE);
         let (stdin, feed) = input(stdin).map_err(|error| failed(error).not_started())?;
-        let mark = format!("{:016x}{:08x}", random(), std::process::id());
+        let mark =
+            at.call_id.clone().unwrap_or_else(|| format!("{:016x}{:08x}", random(), std::process::id()));
+        let variables = at.variables.iter().filter(|(name, _)| *name != MARK);
         let mut env: Vec<(OsString, OsString)> =
-            at.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            variables.map(|(name, value)| (name.clone(), value.clone())).collect();
         env.push(("PWD".into(), at.cwd.into()));
-        env.push((MARK.into(), mark.clone().into()));
+        // A call within a call belongs to both.
+        let outer =
+            self.options.base_env.iter().find(|(name, _)| name == MARK).map(|(_, marks)| marks.as_os_str());
+        let marks = [outer.unwrap_or_default().as_bytes(), mark.as_bytes()].join(&b':');
+        env.push((MARK.into(), OsString::from_vec(marks)));
         let process = self.transport.start(Launch {
-            argv: boot::argv(&self.transport.shell()?, record.path()),
+            argv: boot::argv(&self.transport.shell()?, &self.transport.record_path(record.path())),
             env,
             cwd: at.cwd,
             stdin: stdin.as_fd(),
             output: output_end.as_fd(),
             script: script.as_fd(),
-            channel: &self.channel,
+            record: record.path(),
+            extra: Vec::new(),
         })?;
         drop((output_end, stdin));
         let tree = Tree::new(&mark, process.pid);
@@ -174,7 +189,7 @@ impl<T: Transport> ShellEnvironment<T> {
 
     /// Works out what the command changed, and keeps it.
     fn remember(&self, at: &Place<'_>, request: &Named, recorded: &Recorded) -> Result<(), String> {
-        let mut change = Change::default();
+        let mut change = Change { forget: at.lost.clone(), ..Change::default() };
         if !request.cwd && (recorded.cwd != *at.cwd || at.moved) {
             change.cwd = Some(recorded.cwd.clone());
         }
@@ -196,10 +211,14 @@ impl<T: Transport> ShellEnvironment<T> {
 
 /// Where a command runs, and with what.
 struct Place<'a> {
+    /// The host's name for the call, if it has given one.
+    call_id: Option<String>,
     cwd: &'a Path,
     /// Whether that is not where the session stood.
     moved: bool,
     variables: &'a Variables,
+    /// Variables of the session's that could not be passed.
+    lost: BTreeSet<OsString>,
 }
 
 /// What the caller named for this call only.
@@ -225,6 +244,8 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         let (cwd, vanished) = self.directory(&request, &state)?;
         let (variables, held_back) =
             compose(&self.options.base_env, &state, &request.env, &self.options.strip);
+        // What cannot be passed to a command could never be unset by one.
+        let lost = state.set.keys().filter(|name| !variables.contains_key(*name)).cloned().collect();
         let moved = vanished.is_some();
         let mut warnings: Vec<String> = damaged.into_iter().chain(vanished).chain(held_back).collect();
         let prepare =
@@ -232,24 +253,35 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         let (script, record) = prepare().map_err(|error| {
             Error::new(ErrorKind::IO, format!("failed to hand over the command: {error}")).not_started()
         })?;
+        if !record.has_room() {
+            warnings.push("there is no room to keep what this command changes of the session".into());
+        }
         let named = Named {
             cwd: request.cwd.is_some(),
             env: request.env.into_iter().map(|(name, _)| name).collect(),
         };
-        let place = Place { cwd: &cwd, moved, variables: &variables };
+        let call_id = Some(request.call_id).filter(|id| is_identifier(OsStr::new(id)));
+        let place = Place { call_id, cwd: &cwd, moved, variables: &variables, lost };
         let finished = self.start(&script, &record, &place, request.stdin, io)?;
         let mut outcome = outcome(&finished)?;
-        if finished.cause.is_none() && outcome.exit_code != 0 && !script.was_read() {
+        if finished.cause.is_none() && !script.was_read() {
             let message =
                 format!("the shell ended with exit code {} before it read the command", outcome.exit_code);
             return Err(Error::new(ErrorKind::UNAVAILABLE, message).not_started());
         }
-        let recorded = record.read();
+        let recorded = match record.read() {
+            Ok(recorded) => recorded,
+            Err(reason) => {
+                warnings.push(format!("what the command changed of the session was not kept: {reason}"));
+                None
+            }
+        };
         if let Some(recorded) = &recorded {
             warnings.extend(self.remember(&place, &named, recorded).err());
         }
-        if finished.status.is_none() {
-            warnings.push("the command could not be killed: it is stuck in the kernel".into());
+        if finished.end.is_none() || finished.survivors > 0 {
+            let count = finished.survivors.max(1);
+            warnings.push(format!("{count} of the command's processes could not be killed"));
         }
         let ended_in = recorded.map_or(cwd, |recorded| recorded.cwd);
         outcome.cwd = Some(ended_in.to_string_lossy().into_owned());
@@ -307,12 +339,14 @@ fn input(stdin: Stdin) -> io::Result<(OwnedFd, Option<Feed>)> {
 }
 
 fn outcome(finished: &Finished) -> Result<ExecOutcome, Error> {
-    match (finished.cause, &finished.status) {
+    match (finished.cause, &finished.end) {
         (Some(Cause::Timeout), _) => Ok(ExecOutcome::timed_out()),
         (Some(Cause::Interrupt), _) => Ok(ExecOutcome::interrupted()),
-        (None, Some(status)) => from_status(status),
-        (None, None) => {
-            Err(Error::new(ErrorKind::LOST, "the command's process is gone without an exit code"))
+        (None, Some(End::Status(status))) => from_status(status),
+        (None, Some(End::Unknown) | None) => {
+            let message =
+                "the command has ended, but its exit code was lost: something else has waited for it";
+            Err(Error::new(ErrorKind::LOST, message))
         }
     }
 }

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 
 use super::transport::Process;
 
@@ -23,24 +23,39 @@ pub(super) struct Spawn<'a> {
     pub(super) argv: &'a [OsString],
     pub(super) env: &'a [(OsString, OsString)],
     pub(super) cwd: &'a Path,
-    pub(super) descriptors: [BorrowedFd<'a>; 4],
+    pub(super) descriptors: Vec<BorrowedFd<'a>>,
 }
 
 /// Copies below this number could be overwritten by a copy made before their own.
 const FIRST_FREE: i32 = 10;
 
+/// Why a process is not there.
+pub(super) struct SpawnError {
+    pub(super) error: io::Error,
+    /// Whether it may have run for a moment all the same.
+    pub(super) started: bool,
+}
+
+impl<E: Into<io::Error>> From<E> for SpawnError {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), started: false }
+    }
+}
+
 /// Starts a process. It becomes a zombie when it ends, until somebody waits for it.
-pub(super) fn spawn(spawn: &Spawn<'_>) -> io::Result<Process> {
+pub(super) fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
     let argv = spawn.argv.iter().map(|word| c_string(word)).collect::<io::Result<Vec<_>>>()?;
     let env = spawn.env.iter().map(|(name, value)| variable(name, value)).collect::<io::Result<Vec<_>>>()?;
     let cwd = c_string(spawn.cwd.as_os_str())?;
-    let program = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-    let sources = spawn.descriptors.map(|fd| rustix::io::fcntl_dupfd_cloexec(fd, FIRST_FREE));
+    let program = argv.first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut actions = FileActions::new()?;
-    for (target, source) in (0..).zip(sources) {
-        actions.dup2(source?, target)?;
+    let first_unused = i32::try_from(spawn.descriptors.len()).map_err(io::Error::other)?;
+    let sources =
+        spawn.descriptors.iter().map(|fd| rustix::io::fcntl_dupfd_cloexec(fd, first_unused.max(FIRST_FREE)));
+    for (target, source) in (0..).zip(sources.collect::<Result<Vec<_>, _>>()?) {
+        actions.dup2(source, target)?;
     }
-    actions.close_from(4)?;
+    actions.close_from(first_unused)?;
     actions.chdir(&cwd)?;
     let attributes = Attributes::new()?;
     let argv = pointers(&argv);
@@ -61,8 +76,12 @@ pub(super) fn spawn(spawn: &Spawn<'_>) -> io::Result<Process> {
     check(code)?;
     let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the kernel gave no process id"))?;
     // The child cannot have been reaped yet, so its number is still its own.
-    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-    Ok(Process { pid, pidfd })
+    pidfd_open(pid, PidfdFlags::empty()).map(|pidfd| Process { pid, pidfd }).map_err(|error| {
+        // A process that cannot be watched must not run on.
+        let _ = kill_process(pid, Signal::KILL);
+        let _ = waitpid(Some(pid), WaitOptions::empty());
+        SpawnError { error: error.into(), started: true }
+    })
 }
 
 fn c_string(text: &OsStr) -> io::Result<CString> {

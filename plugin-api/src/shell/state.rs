@@ -13,6 +13,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -33,11 +35,13 @@ pub(super) struct Change {
     pub(super) cwd: Option<PathBuf>,
     pub(super) set: BTreeMap<OsString, OsString>,
     pub(super) unset: BTreeSet<OsString>,
+    /// Variables of which nothing is to be remembered any more.
+    pub(super) forget: BTreeSet<OsString>,
 }
 
 impl Change {
     fn is_empty(&self) -> bool {
-        self.cwd.is_none() && self.set.is_empty() && self.unset.is_empty()
+        self.cwd.is_none() && self.set.is_empty() && self.unset.is_empty() && self.forget.is_empty()
     }
 }
 
@@ -48,6 +52,9 @@ impl SessionState {
     fn apply(&mut self, change: Change) {
         if change.cwd.is_some() {
             self.cwd = change.cwd;
+        }
+        for name in &change.forget {
+            self.set.remove(name);
         }
         for name in change.unset {
             self.set.remove(&name);
@@ -139,13 +146,45 @@ impl Store {
         };
         make_dir(dir)?;
         let lock = File::options().create(true).append(true).mode(0o600).open(dir.join("lock"))?;
-        flock(&lock, FlockOperation::LockExclusive)?;
-        let (mut state, _) = self.load();
+        lock_in_time(&lock)?;
+        let mut state = match fs::read(file(dir)) {
+            Ok(bytes) => match SessionState::from_bytes(&bytes) {
+                Some(state) => state,
+                None => {
+                    // What cannot be understood now may be to somebody else later.
+                    fs::rename(file(dir), dir.join("session.damaged"))?;
+                    SessionState::default()
+                }
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => SessionState::default(),
+            Err(error) => return Err(error),
+        };
         state.apply(change);
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(&state.to_bytes())?;
         file.persist(self::file(dir))?;
         Ok(())
+    }
+}
+
+/// How long another holder of a session's lock is waited for. It holds it for the time of a write.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Locks a file, but does not wait for ever on one that somebody else never lets go.
+fn lock_in_time(file: &File) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => {
+                thread::sleep(Duration::from_millis(2))
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(io::Error::other("another process holds its lock"));
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

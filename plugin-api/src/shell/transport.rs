@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 
-use super::spawn::{self, Spawn};
+use super::spawn::{self, Spawn, SpawnError};
 use crate::{Error, ErrorKind};
 
 /// The shell that runs a session's commands.
@@ -60,8 +60,11 @@ pub struct Launch<'a> {
     pub output: BorrowedFd<'a>,
     /// Becomes its descriptor 3.
     pub script: BorrowedFd<'a>,
-    /// A directory of this machine that the process must be able to write to, under the same path.
-    pub channel: &'a Path,
+    /// A file of this machine that the process must be able to write to, under the path that
+    /// [`record_path`](Transport::record_path) gives. It exists already.
+    pub record: &'a Path,
+    /// Become its descriptors from 4 on. Empty, unless a transport puts a program in front that reads some.
+    pub extra: Vec<BorrowedFd<'a>>,
 }
 
 /// A process that was started. Its end shows on `pidfd`, and it stays a zombie until the session has reaped it.
@@ -81,6 +84,11 @@ pub trait Transport: Send + Sync {
     ///
     /// Fails if there is none.
     fn shell(&self) -> Result<Shell, Error>;
+
+    /// Returns the path, inside, of a file that is at `outside` on this machine: the one into which the shell writes its state.
+    fn record_path(&self, outside: &Path) -> PathBuf {
+        outside.to_owned()
+    }
 
     /// Returns whether `path` is a directory there that can be entered.
     fn is_directory(&self, path: &Path) -> bool;
@@ -108,12 +116,16 @@ impl LocalTransport {
             argv: &launch.argv,
             env: &launch.env,
             cwd: launch.cwd,
-            descriptors: [launch.stdin, launch.output, launch.output, launch.script],
+            descriptors: [launch.stdin, launch.output, launch.output, launch.script]
+                .into_iter()
+                .chain(launch.extra.iter().copied())
+                .collect(),
         };
-        spawn::spawn(&spawn).map_err(|error| {
+        spawn::spawn(&spawn).map_err(|SpawnError { error, started }| {
             let program =
                 launch.argv.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-            Error::new(ErrorKind::IO, format!("failed to start `{program}`: {error}")).not_started()
+            let error = Error::new(ErrorKind::IO, format!("failed to start `{program}`: {error}"));
+            if started { error } else { error.not_started() }
         })
     }
 }

@@ -22,13 +22,16 @@ pub(super) struct Tree {
 
 /// One process, held so that its number cannot pass to another one.
 #[derive(Debug)]
-pub(super) struct Member(pub(super) OwnedFd);
+pub(super) struct Member {
+    pub(super) id: i32,
+    pub(super) fd: OwnedFd,
+}
 
 impl Tree {
     /// Makes the tree of the call that is marked `mark` and whose shell is `leader`. The shell must not be reaped while the
     /// tree is in use, as its number names the session.
     pub(super) fn new(mark: &str, leader: Pid) -> Self {
-        Self { mark: format!("{MARK}={mark}").into_bytes(), leader: leader.as_raw_nonzero().get() }
+        Self { mark: mark.as_bytes().to_vec(), leader: leader.as_raw_nonzero().get() }
     }
 
     /// Returns the members that are alive now.
@@ -59,14 +62,16 @@ impl Tree {
 
     fn is_marked(&self, id: i32) -> bool {
         let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-        environ.split(|byte| *byte == 0).any(|variable| variable == self.mark)
+        let mut variables = environ.split(|byte| *byte == 0);
+        let marks = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="));
+        marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|mark| mark == self.mark))
     }
 }
 
 impl Member {
     pub(super) fn signal(&self, signal: Signal) {
         // It may have ended in the meantime, which is what is wanted.
-        let _ = pidfd_send_signal(&self.0, signal);
+        let _ = pidfd_send_signal(&self.fd, signal);
     }
 }
 
@@ -99,7 +104,7 @@ impl Stat {
     /// Takes hold of the process, if it is still the same one.
     fn hold(&self) -> Option<Member> {
         let fd = pidfd_open(Pid::from_raw(self.id)?, PidfdFlags::empty()).ok()?;
-        (Self::read(self.id)?.started == self.started).then_some(Member(fd))
+        (Self::read(self.id)?.started == self.started).then_some(Member { id: self.id, fd })
     }
 }
 

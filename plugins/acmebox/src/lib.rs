@@ -59,17 +59,18 @@ impl TerminalEnvironmentProvider for AcmeBoxProvider {
     }
 
     fn create_environment(&self, request: CreateEnvironment) -> Result<Box<dyn Environment>, Error> {
-        let failed = |path: &Path, error: std::io::Error| {
-            Error::new(ErrorKind::IO, format!("failed to make the box `{}`: {error}", path.display()))
+        let Some(state) = &request.state_dir else {
+            let message = "nothing may be kept, so there is no place for a box";
+            return Err(Error::new(ErrorKind::UNSUPPORTED, message).not_started());
         };
-        let home = match &request.state_dir {
-            Some(dir) => Path::new(dir).join("box"),
-            None => std::env::temp_dir().join(format!("acmebox-{}", std::process::id())),
-        };
-        fs::create_dir_all(&home).map_err(|error| failed(&home, error))?;
+        let home = Path::new(state).join("box");
+        fs::create_dir_all(&home).map_err(|error| {
+            Error::new(ErrorKind::IO, format!("failed to make the box `{}`: {error}", home.display()))
+                .not_started()
+        })?;
         let options = SessionOptions::new(&request, variables(&home), &home);
         let session = ShellEnvironment::new(LocalTransport, options)?;
-        Ok(Box::new(AcmeBox { session, home, keep: request.persistent && request.state_dir.is_some() }))
+        Ok(Box::new(AcmeBox { session, home, keep: request.persistent }))
     }
 }
 
@@ -93,12 +94,14 @@ impl Environment for AcmeBox {
 
     fn cleanup(&self) -> Result<(), Error> {
         self.session.cleanup()?;
+        if self.keep {
+            return Ok(());
+        }
         match fs::remove_dir_all(&self.home) {
-            _ if self.keep => Ok(()),
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::new(
-                ErrorKind::IO,
-                format!("failed to remove the box `{}`: {error}", self.home.display()),
-            )),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                let message = format!("failed to remove the box `{}`: {error}", self.home.display());
+                Err(Error::new(ErrorKind::IO, message))
+            }
             _ => Ok(()),
         }
     }

@@ -1,13 +1,17 @@
 //! One task's sandbox: what is in it, and how a process is started there.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::{self, Seek, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use hostel_plugin_api::shell::{Launch, LocalTransport, Process, Shell, ShellEnvironment, Transport};
 use hostel_plugin_api::{Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 /// Where the task's folder is, inside.
 pub(crate) const WORKSPACE: &str = "/workspace";
@@ -33,6 +37,12 @@ const ETC: [&str; 8] = [
 /// The same, where there is a network.
 const ETC_NETWORK: [&str; 4] = ["resolv.conf", "hosts", "services", "protocols"];
 
+/// Where the shell writes its state, inside.
+const RECORD: &str = "/run/hostel-record";
+
+/// The descriptor on which `bwrap` finds the command's variables.
+const VARIABLES: &str = "4";
+
 /// A sandbox, which is a folder and a command line.
 #[derive(Clone)]
 pub(crate) struct Sandbox(Arc<Inner>);
@@ -54,10 +64,14 @@ impl Sandbox {
         network: bool,
         persistent: bool,
     ) -> Result<Self, Error> {
-        let folders = match state_dir {
-            Some(dir) => dir.join("sandbox"),
-            None => std::env::temp_dir().join(format!("hostel-bubblewrap-{}", std::process::id())),
+        let refuse = |kind, message: String| Error::new(kind, message).not_started();
+        let Some(state_dir) = state_dir else {
+            return Err(refuse(
+                ErrorKind::UNSUPPORTED,
+                "nothing may be kept, so there is no place for a sandbox".into(),
+            ));
         };
+        let folders = state_dir.join("sandbox");
         let workspace = workspace.map_or_else(|| folders.join("workspace"), Path::to_owned);
         let make = || -> io::Result<()> {
             fs::create_dir_all(folders.join("tmp"))?;
@@ -66,16 +80,16 @@ impl Sandbox {
             fs::write(folders.join("group"), format!("sandbox:x:{ID}:\n"))
         };
         make().map_err(|error| {
-            let message = format!("failed to make the sandbox's folders in `{}`: {error}", folders.display());
-            Error::new(ErrorKind::IO, message).not_started()
+            let place = folders.display();
+            refuse(ErrorKind::IO, format!("failed to make the sandbox's folders in `{place}`: {error}"))
         })?;
-        Ok(Self(Arc::new(Inner {
-            program,
-            folders,
-            workspace,
-            network,
-            keep: persistent && state_dir.is_some(),
-        })))
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if real(state_dir).starts_with(real(&workspace)) {
+            let message = format!("the workspace `{}` holds Hostel's own files", workspace.display());
+            let error = refuse(ErrorKind::INVALID_REQUEST, message);
+            return Err(error.with_hint("name a folder of your project's instead"));
+        }
+        Ok(Self(Arc::new(Inner { program, folders, workspace, network, keep: persistent })))
     }
 
     /// Removes the task's folders, unless they are to be found again.
@@ -92,12 +106,12 @@ impl Sandbox {
         }
     }
 
-    /// Returns `bwrap` and its options, up to the program to run.
-    fn command_line(&self, launch: &Launch<'_>) -> Vec<OsString> {
+    /// Returns `bwrap` and its options, up to the program to run. `record` is where the shell writes its state.
+    fn command_line(&self, record: Option<&Path>, cwd: &Path) -> Vec<OsString> {
         let Inner { program, folders, workspace, network, .. } = &*self.0;
         let mut line = Line(vec![program.into()]);
         line.add(["--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"]);
-        line.add(["--uid", ID, "--gid", ID]);
+        line.add(["--uid", ID, "--gid", ID, "--args", VARIABLES]);
         if *network {
             line.add(["--share-net"]);
         }
@@ -121,9 +135,34 @@ impl Sandbox {
         line.add(["--proc", "/proc", "--dev", "/dev"]);
         line.add([OsStr::new("--bind"), folders.join("tmp").as_os_str(), OsStr::new("/tmp")]);
         line.add([OsStr::new("--bind"), workspace.as_os_str(), OsStr::new(WORKSPACE)]);
-        line.add([OsStr::new("--bind"), launch.channel.as_os_str(), launch.channel.as_os_str()]);
-        line.add([OsStr::new("--chdir"), launch.cwd.as_os_str(), OsStr::new("--")]);
+        if let Some(file) = record {
+            line.add([OsStr::new("--bind"), file.as_os_str(), OsStr::new(RECORD)]);
+        }
+        line.add([OsStr::new("--chdir"), cwd.as_os_str(), OsStr::new("--")]);
         line.0
+    }
+
+    /// Asks inside whether `path` is a directory that can be entered: only there do its links lead where they lead.
+    fn asks_inside(&self, path: &Path) -> io::Result<bool> {
+        let mut argv = self.command_line(None, Path::new("/"));
+        for word in ["/usr/bin/test", "-d", "", "-a", "-x", ""] {
+            argv.push(if word.is_empty() { path.into() } else { word.into() });
+        }
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        let variables = variables(&[])?;
+        let launch = Launch {
+            argv,
+            env: Vec::new(),
+            cwd: Path::new("/"),
+            stdin: null.as_fd(),
+            output: null.as_fd(),
+            script: null.as_fd(),
+            record: Path::new("/dev/null"),
+            extra: vec![variables.as_fd()],
+        };
+        let process = LocalTransport::spawn(&launch).map_err(io::Error::other)?;
+        let status = waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED)?;
+        Ok(status.is_some_and(|status| status.exit_status() == Some(0)))
     }
 }
 
@@ -136,31 +175,59 @@ impl Line {
     }
 }
 
+/// Writes a command's variables as `bwrap` reads them. They go neither into its arguments, where all could see them, nor into
+/// its own environment: `bwrap` runs outside, and a variable such as `LD_PRELOAD` would bring a file of the sandbox's to run
+/// there.
+fn variables(env: &[(OsString, OsString)]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("bubblewrap-variables", MemfdFlags::CLOEXEC)?);
+    let mut bytes = b"--clearenv\0".to_vec();
+    for (name, value) in env {
+        for word in [b"--setenv", name.as_bytes(), value.as_bytes()] {
+            bytes.extend_from_slice(word);
+            bytes.push(0);
+        }
+    }
+    file.write_all(&bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
+
 impl Transport for Sandbox {
     fn shell(&self) -> Result<Shell, Error> {
-        let below_usr = Shell::find_below(Path::new("/")).filter(|shell| shell.path.parent().is_some());
-        below_usr
-            .ok_or_else(|| Error::new(ErrorKind::UNAVAILABLE, "there is no shell below `/usr`").not_started())
+        Shell::find_below(Path::new("/")).ok_or_else(|| {
+            Error::new(ErrorKind::UNAVAILABLE, "there is no shell on this machine").not_started()
+        })
+    }
+
+    fn record_path(&self, _outside: &Path) -> PathBuf {
+        RECORD.into()
     }
 
     fn is_directory(&self, path: &Path) -> bool {
+        let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
         let outside = match (path.strip_prefix(WORKSPACE), path.strip_prefix("/tmp")) {
             (Ok(rest), _) => self.0.workspace.join(rest),
             (_, Ok(rest)) => self.0.folders.join("tmp").join(rest),
-            _ if path.starts_with("/usr")
-                || LINKS.iter().any(|name| path.starts_with(Path::new("/").join(name))) =>
-            {
-                path.to_owned()
-            }
-            _ => return ["/", "/proc", "/dev", "/etc"].iter().any(|known| path == Path::new(known)),
+            _ => return self.asks_inside(path).unwrap_or(false),
         };
-        LocalTransport.is_directory(&outside)
+        // Without links on the way the host sees what the sandbox sees.
+        let base = if path.starts_with(WORKSPACE) { &self.0.workspace } else { &self.0.folders };
+        let inner = outside.strip_prefix(base).unwrap_or(&outside);
+        let same = plain
+            && base
+                .canonicalize()
+                .is_ok_and(|base| outside.canonicalize().is_ok_and(|real| real == base.join(inner)));
+        if same { LocalTransport.is_directory(&outside) } else { self.asks_inside(path).unwrap_or(false) }
     }
 
     fn start(&self, mut launch: Launch<'_>) -> Result<Process, Error> {
-        let mut argv = self.command_line(&launch);
+        let mut argv = self.command_line(Some(launch.record), launch.cwd);
         argv.append(&mut launch.argv);
-        LocalTransport::spawn(&Launch { argv, cwd: Path::new("/"), ..launch })
+        let variables = variables(&launch.env).map_err(|error| {
+            Error::new(ErrorKind::IO, format!("failed to hand over the variables: {error}")).not_started()
+        })?;
+        let extra = vec![variables.as_fd()];
+        LocalTransport::spawn(&Launch { argv, env: Vec::new(), cwd: Path::new("/"), extra, ..launch })
     }
 }
 
