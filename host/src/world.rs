@@ -4,8 +4,9 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use hostel_plugin_api::Error;
+use hostel_plugin_api::{Error, ErrorKind};
 
 use crate::backends;
 use crate::config::{Config, ConfigError, FileError};
@@ -79,9 +80,10 @@ impl World {
     /// # Errors
     ///
     /// Fails if what is selected is unknown; the message names where the selection comes from.
-    pub fn selected(&self) -> Result<&Entry, Error> {
-        let setting = self.config.backend().map_err(|error| {
-            Error::new(hostel_plugin_api::ErrorKind::INVALID_REQUEST, error.to_string()).not_started()
+    pub fn selected(&self) -> Result<&Arc<Entry>, Error> {
+        let setting = self.config.sound().and_then(|()| self.config.backend()).map_err(|error| {
+            let error = Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started();
+            error.with_hint("`hostel config check` shows all that does not fit")
         })?;
         let name = setting.value.as_str().unwrap_or_default();
         self.registry

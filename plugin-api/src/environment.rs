@@ -179,11 +179,20 @@ pub trait Environment: Send + Sync {
     /// Fails if the file cannot be read.
     fn read_file(&self, path: &str) -> Result<Vec<u8>, Error> {
         let sink = Collect::new();
-        let mut request = ExecRequest::new(r#"exec cat < "$HOSTEL_FILE""#);
+        // What stands before the mark is not the file's: a shell may greet or warn when it starts.
+        let mut request = ExecRequest::new(r#"printf %s "$HOSTEL_MARK"; exec cat < "$HOSTEL_FILE""#);
         request.env.push(("HOSTEL_FILE".into(), path.into()));
+        request.env.push(("HOSTEL_MARK".into(), BEGINNING.into()));
         let outcome = self.execute(request, &sink)?;
         let bytes = sink.into_bytes();
-        if outcome.exit_code == 0 { Ok(bytes) } else { Err(file_error("read", path, &bytes)) }
+        let mark = BEGINNING.as_bytes();
+        let begins = bytes.windows(mark.len()).position(|window| window == mark).map(|at| at + mark.len());
+        let contents = bytes.get(begins.unwrap_or(0)..).unwrap_or_default();
+        if outcome.exit_code == 0 && begins.is_some() {
+            Ok(contents.to_vec())
+        } else {
+            Err(file_error("read", path, contents))
+        }
     }
 
     /// Writes `contents` to the file at `path` inside the environment, replacing what it held.
@@ -200,6 +209,9 @@ pub trait Environment: Send + Sync {
         if outcome.exit_code == 0 { Ok(()) } else { Err(file_error("write", path, &sink.into_bytes())) }
     }
 }
+
+/// Stands between what a shell says when it starts and the contents of a file.
+const BEGINNING: &str = "\u{1}hostel:file\u{2}";
 
 fn file_error(verb: &str, path: &str, output: &[u8]) -> Error {
     let reason = String::from_utf8_lossy(output);

@@ -76,8 +76,12 @@ impl fmt::Debug for ErrorKind {
 /// Write the message as one line that says what failed, on what, and why, in lower case and without a final stop.
 /// Never put a secret into it: it is shown, logged and sent to agents.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
+#[error("{}", .0.message)]
+pub struct Error(Box<Parts>);
+
+/// Behind a box, since every result of every call carries one.
+#[derive(Debug, Clone, PartialEq)]
+struct Parts {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
@@ -89,64 +93,70 @@ impl Error {
     /// Makes an error of `kind` from a command that may have started, which is the careful assumption.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, started: true, extra: Extra::new() }
+        Self(Box::new(Parts {
+            kind,
+            message: message.into(),
+            hint: None,
+            started: true,
+            extra: Extra::new(),
+        }))
     }
 
     /// Says what to do about it, as one line.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.0.hint = Some(hint.into());
         self
     }
 
     /// Puts what was being done, and on what, in front of the message.
     #[must_use]
     pub fn with_context(mut self, context: impl fmt::Display) -> Self {
-        self.message = format!("{context}: {}", self.message);
+        self.0.message = format!("{context}: {}", self.0.message);
         self
     }
 
     /// Promises that the command of this call has not started, so that it is safe to run it again.
     #[must_use]
     pub fn not_started(mut self) -> Self {
-        self.started = false;
+        self.0.started = false;
         self
     }
 
     /// Returns what sort of failure this is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// Returns the one-line message.
     #[must_use]
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// Returns what to do about it, where that is known.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
+        self.0.hint.as_deref()
     }
 
     /// Adds a field that a later version of the host may know, such as how long to wait before another try.
     #[must_use]
     pub fn with_extra(mut self, key: &str, value: Value) -> Self {
-        self.extra.insert(key.to_owned(), value);
+        self.0.extra.insert(key.to_owned(), value);
         self
     }
 
     /// Returns the fields that have no method of their own.
     #[must_use]
     pub fn extra(&self) -> &Extra {
-        &self.extra
+        &self.0.extra
     }
 
     /// Returns whether the command may have started. While this is true the call must not be repeated.
     #[must_use]
     pub fn may_have_started(&self) -> bool {
-        self.started
+        self.0.started
     }
 }

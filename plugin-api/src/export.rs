@@ -23,12 +23,12 @@ macro_rules! export_plugin {
 
         #[doc(hidden)]
         #[unsafe(no_mangle)]
-        #[allow(non_upper_case_globals, reason = "the symbol's name is the ABI's")]
+        #[allow(unsafe_code, non_upper_case_globals, reason = "the symbol's name is the ABI's")]
         pub static hostel_plugin_root: $crate::abi::root::LibHeader = $crate::abi::root::header::<__HostelPlugin>();
 
         #[doc(hidden)]
         #[unsafe(no_mangle)]
-        #[allow(non_upper_case_globals, reason = "the symbol's name is the ABI's")]
+        #[allow(unsafe_code, non_upper_case_globals, reason = "the symbol's name is the ABI's")]
         pub static hostel_plugin_api_version: [u8; $crate::abi::root::VERSION_NOTE_LEN] =
             $crate::abi::root::version_note();
     };

@@ -70,7 +70,7 @@ pub struct DoctorCheck {
 }
 
 /// All that the host tells a provider when it asks for an environment.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CreateEnvironment {
     /// The key under which the environment is kept and reused. Any text: encode it before it becomes a name.
@@ -96,6 +96,23 @@ pub struct CreateEnvironment {
     pub strip_env: Vec<String>,
     /// Later fields.
     pub extra: Extra,
+}
+
+impl Default for CreateEnvironment {
+    fn default() -> Self {
+        Self {
+            task_id: "default".into(),
+            cwd: None,
+            timeout: Duration::from_secs(180),
+            image: None,
+            host_cwd: None,
+            config: Value::Object(Extra::new()),
+            state_dir: None,
+            persistent: false,
+            strip_env: Vec::new(),
+            extra: Extra::new(),
+        }
+    }
 }
 
 /// The object behind a backend name: says what the backend is, and makes environments.

@@ -17,7 +17,8 @@ use hostel::home::Home;
 use hostel::plugins::{Catalog, Discovered, Manifest, Verified};
 use hostel::world::{Options, World};
 use hostel_plugin_api::{
-    CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecRequest, Flow, TerminalEnvironmentProvider,
+    CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecRequest, Flow, Surroundings,
+    TerminalEnvironmentProvider,
 };
 use hostel_tests::{built, library, manifest, put};
 
@@ -126,7 +127,8 @@ fn ffi_call() -> Vec<Row> {
     const CALLS: u32 = 10_000;
     let dir = tempfile::tempdir().expect("a folder");
     let opened = plugin_in(&dir.path().join("acmebox"), "acmebox").verify(None).and_then(Verified::open);
-    let mut registered = opened.and_then(|plugin| plugin.register(dir.path())).expect("acmebox loads");
+    let mut registered =
+        opened.and_then(|plugin| plugin.register(Surroundings::default())).expect("acmebox loads");
     let foreign: Box<dyn TerminalEnvironmentProvider> = Box::new(registered.remove(0).provider);
     let native: Box<dyn TerminalEnvironmentProvider> = Box::new(Native);
     let row = |work: &str, call: fn(&dyn TerminalEnvironmentProvider)| {
@@ -264,7 +266,8 @@ fn loading() -> Vec<Row> {
         let start = Instant::now();
         for found in &found {
             let opened = found.verify(None).and_then(Verified::open);
-            let registered = opened.and_then(|plugin| plugin.register(dir.path())).expect("it loads");
+            let registered =
+                opened.and_then(|plugin| plugin.register(Surroundings::default())).expect("it loads");
             assert_eq!(registered.len(), 1);
         }
         Row {

@@ -139,8 +139,8 @@ fn nothing_that_a_command_sets_runs_outside() {
     let variable = format!("LD_PRELOAD={}", workspace.display());
     let _ = home.hostel(&["exec", "--env", &variable, "--", "true"]);
     assert!(!flag.exists(), "a file of the sandbox's ran outside");
-    let seen =
-        home.exec("find / -xdev -name 'call-*' -o -xdev -name session 2>/dev/null | wc -l; ls /run /tmp");
+    let look = "find / -xdev -name 'call-*' -o -xdev -name session 2>/dev/null | wc -l; ls /run /tmp";
+    let seen = home.hostel(&["exec", "--task", "fresh", "--", look]);
     assert_eq!(
         seen.text(),
         "0\n/run:\nhostel-record\n\n/tmp:\n",

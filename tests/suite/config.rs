@@ -97,7 +97,7 @@ fn a_file_that_cannot_be_read_is_neither_written_nor_passed_over() {
     for bytes in bad {
         home.set_config(bytes);
         let before = fs::metadata(&path).unwrap().modified().unwrap();
-        home.hostel(&["config", "set", "terminal.backend", "docker"]).fails(1, "config.yaml`");
+        home.hostel(&["config", "set", "terminal.backend", "docker"]).fails(1, "config.yaml`, line ");
         home.hostel(&["config", "get", "terminal.backend"]).fails(1, "config.yaml`");
         home.hostel(&["plugins", "disable", "x"]).fails(1, "config.yaml`");
         home.exec("touch ran").fails(125, "config.yaml`");
@@ -174,6 +174,7 @@ fn get_show_check_path_and_edit() {
         "{check}"
     );
     home.exec("true").fails(125, "`terminal.timeout`");
+    let _ = home.hostel(&["config", "set", "terminal.timeout", "9"]).expect(0);
     let mut command = home.command("hostel", &["config", "show", "--origin"]);
     command.env("HOSTEL_TERMINAL_BACKEND", "docker");
     let shown = finish(command, b"").expect(0).text();
@@ -224,4 +225,13 @@ fn an_unknown_backend_cannot_be_selected_and_an_override_is_told() {
     command.env("HOSTEL_TERMINAL_BACKEND", "docker");
     let ran = finish(command, b"").expect(0);
     assert_eq!(ran.stderr, "warning: environment: HOSTEL_TERMINAL_BACKEND overrides it now\n");
+}
+
+#[test]
+fn what_keeps_commands_from_running_can_be_mended_by_set() {
+    let home = Home::new();
+    home.set_config("plugins: {enabled: acmebox}\n");
+    home.exec("true").fails(125, "`plugins.enabled`");
+    let _ = home.hostel(&["config", "set", "plugins.enabled", "[]"]).expect(0);
+    let _ = home.exec("true").expect(0);
 }

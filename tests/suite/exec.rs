@@ -304,3 +304,94 @@ fn an_output_that_cannot_be_written_is_no_success() {
         assert!(said.starts_with("error: failed to write the output: No space left on device"), "{said}");
     }
 }
+
+#[test]
+fn a_reader_that_does_not_read_holds_up_neither_limit_nor_signal() {
+    let home = Home::new();
+    let start = Instant::now();
+    let mut child = home
+        .command("hostel", &["exec", "--timeout", "1", "--", "yes 9994"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(124));
+    assert!(start.elapsed() < Duration::from_secs(5) && gone("^yes 9994"));
+    let mut child =
+        home.command("hostel", &["exec", "--", "yes 9995"]).stdout(Stdio::piped()).spawn().unwrap();
+    while gone("^yes 9995") {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(gone("^yes 9995"));
+}
+
+#[test]
+fn signals_that_the_starter_ignores_change_nothing() {
+    let home = Home::new();
+    let program = home.command("hostel", &[]).get_program().to_string_lossy().into_owned();
+    let run = |script: &str| {
+        let mut command = std::process::Command::new("bash");
+        command.args(["-c", &script.replace("HOSTEL", &program)]).env("HOSTEL_HOME", home.path());
+        finish(command, b"")
+    };
+    let ran = run("trap '' CHLD; HOSTEL exec --timeout 5 -- 'exit 7'").expect(7);
+    assert!(ran.took < Duration::from_secs(3), "{ran:?}");
+    let ran = run("trap '' HUP; HOSTEL exec -- 'sleep 0.5; echo done' & sleep 0.2; kill -HUP $!; wait $!")
+        .expect(0);
+    assert_eq!(ran.text(), "done\n");
+}
+
+#[test]
+fn what_is_left_in_the_background_may_go_on_writing() {
+    let home = Home::new();
+    let ran = home.exec("(sleep 0.4; echo late; echo alive > flag) & echo started").expect(0);
+    assert_eq!(ran.text(), "started\n");
+    std::thread::sleep(Duration::from_millis(900));
+    assert_eq!(fs::read_to_string(home.path().join("flag")).unwrap(), "alive\n");
+}
+
+#[test]
+fn functions_of_the_starters_do_not_stand_in_for_the_shells_own() {
+    let home = Home::new();
+    let mut command = home.command("hostel", &["exec", "--", "echo ran; greet"]);
+    for name in ["builtin", "exec", "export", "trap"] {
+        command.env(format!("BASH_FUNC_{name}%%"), "() { :; }");
+    }
+    command.env("BASH_FUNC_greet%%", "() { echo hello; }");
+    assert_eq!(finish(command, b"").expect(0).text(), "ran\nhello\n");
+}
+
+#[test]
+fn a_wrong_start_is_an_error_and_not_another_directory() {
+    let home = Home::new();
+    let _ = home.hostel(&["config", "set", "terminal.cwd", "/nope"]).expect(0);
+    home.exec("pwd").fails(125, "the directory `/nope`, in which the session starts, does not exist");
+    let _ = home.hostel(&["config", "unset", "terminal.cwd"]).expect(0);
+    let gone = home.path().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let program = home.command("hostel", &[]).get_program().to_string_lossy().into_owned();
+    let mut command = std::process::Command::new("bash");
+    let script = format!("cd '{0}' && rmdir '{0}' && '{program}' exec -- pwd", gone.display());
+    command.args(["-c", &script]).env("HOSTEL_HOME", home.path());
+    finish(command, b"").fails(125, "the directory in which Hostel was started cannot be used");
+}
+
+#[test]
+fn a_variable_that_cannot_be_passed_is_told_once() {
+    let home = Home::new();
+    let _ = home.exec("export BIG=$(head -c 200000 /dev/zero | tr '\\0' x) SMALL=s").expect(0);
+    assert!(home.exec("echo $SMALL").expect(0).stderr.contains("`BIG` is too long"));
+    assert_eq!(home.exec("echo $SMALL").expect(0).stderr, "");
+}
+
+#[test]
+fn nothing_of_a_name_reaches_the_terminal_as_a_control() {
+    let home = Home::new();
+    let _ = home.exec("mkdir $'d\\e[2Jx' && cd $'d\\e[2Jx' && rmdir ../$'d\\e[2Jx'").expect(0);
+    let ran = home.exec("true").expect(0);
+    assert!(ran.stderr.starts_with("warning: the directory") && !ran.stderr.contains('\u{1b}'), "{ran:?}");
+    let ran = home.hostel(&["exec", "--cwd", "/\u{1b}]0;x\u{7}\nsecond", "--", "true"]).expect(125);
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+}

@@ -99,7 +99,7 @@ fn an_output_that_finds_no_room_is_still_shown() {
 
 #[test]
 fn a_home_that_may_not_be_written_to_is_told() {
-    if !rustix::process::geteuid().is_root() {
+    if !hostel_tests::is_root() {
         return;
     }
     let home = Home::new();

@@ -208,7 +208,7 @@ fn a_folder_may_be_a_link_and_a_manifest_may_disagree_with_its_library() {
 
 #[test]
 fn a_file_that_may_not_be_read_is_told_to_an_ordinary_user() {
-    if !rustix::process::geteuid().is_root() {
+    if !hostel_tests::is_root() {
         return;
     }
     let home = Home::new();

@@ -175,6 +175,20 @@ fn a_backend_that_is_missing_or_misspelt_never_becomes_another() {
         home.set_config(format!("terminal:\n  backend: {name}\n"));
         home.exec("echo ran > where.txt").fails(125, reason);
     }
+    for text in [
+        "terminal: docker\n",
+        "terminal: [docker]\n",
+        "terminal: !foo {backend: docker}\n",
+        "terminal.backend: docker\n",
+        "base: &x {backend: docker}\nterminal: {<<: *x}\n",
+        "terminal: {Backend: docker}\n",
+        "plugins: acmebox\n",
+        "approvals: {mode: manual}\n",
+    ] {
+        home.set_config(text);
+        let ran = home.exec("echo ran > where.txt").expect(125);
+        assert!(ran.stderr.starts_with("error: "), "{text}: {ran:?}");
+    }
     home.set_config("terminal:\n  backend: local\n");
     let mut command = home.command("hostel", &["exec", "--", "echo ran > where.txt"]);
     command.env("HOSTEL_TERMINAL_BACKEND", "ssh");

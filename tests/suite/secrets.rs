@@ -99,7 +99,7 @@ fn walk(dir: &Path, visit: &mut impl FnMut(&Path)) {
 
 #[test]
 fn an_ordinary_users_command_cannot_read_the_hosts_own_environment() {
-    if !rustix::process::geteuid().is_root() {
+    if !hostel_tests::is_root() {
         return;
     }
     let home = Home::new();
@@ -116,4 +116,19 @@ fn an_ordinary_users_command_cannot_read_the_hosts_own_environment() {
         .env("MODAL_TOKEN_SECRET", "zq-7731-secret")
         .current_dir("/");
     assert_eq!(hostel_tests::finish(command, b"").expect(0).text(), "0\n");
+}
+
+#[test]
+fn a_secret_stays_hidden_whatever_becomes_of_its_plugins_folder() {
+    let home = Home::new().with("ACMEBOX_TOKEN", "t");
+    let folder = home.add_plugin("acmebox", "acmebox");
+    let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
+    let question = "echo ${ACMEBOX_TOKEN-hidden}";
+    home.add_manifest("aaa", hostel_tests::manifest("aaa") + "provides: [acmebox]\n");
+    assert_eq!(home.exec(question).text(), "hidden\n");
+    let _ = home.hostel(&["exec", "--backend", "acmebox", "--", "true"]).expect(0);
+    fs::write(folder.join("plugin.yaml"), "- broken\n").unwrap();
+    assert_eq!(home.exec(question).text(), "hidden\n");
+    fs::remove_dir_all(folder).unwrap();
+    assert_eq!(home.exec(question).text(), "hidden\n");
 }

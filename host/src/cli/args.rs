@@ -31,29 +31,43 @@ pub(super) enum Command {
     /// Run a command in the selected backend
     Exec(Exec),
     /// List, show, enable and disable plugins
+    #[command(
+        after_help = "Examples:\n  hostel plugins list\n  hostel plugins show acmebox\n  hostel plugins enable acmebox"
+    )]
     Plugins {
         #[command(subcommand)]
         action: Plugins,
     },
     /// List the backends and whether each can be used
+    #[command(
+        after_help = "Examples:\n  hostel backends\n  hostel backends --json | jq '.[] | select(.status == \"ready\") | .name'"
+    )]
     Backends {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Show what is selected, and from where
+    #[command(after_help = "Example:\n  HOSTEL_TERMINAL_BACKEND=local hostel status")]
     Status {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Look for what is wrong; exit code 1 if anything is
+    #[command(
+        after_help = "Examples:\n  hostel doctor\n  hostel doctor --json | jq '.[] | select(.ok == false)'"
+    )]
     Doctor {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Read and change the configuration
+    #[command(
+        after_help = "Examples:\n  hostel config show --origin\n  hostel config get terminal.backend\n  \
+                            hostel config set terminal.backend acmebox\n  hostel config unset terminal.cwd\n  hostel config edit"
+    )]
     Config {
         #[command(subcommand)]
         action: Config,

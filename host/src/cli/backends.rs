@@ -1,12 +1,14 @@
 //! `hostel backends` and `hostel status`.
 
+use std::sync::Arc;
+
 use hostel_plugin_api::{ErrorKind, Probe};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::print::{Out, visible};
-use crate::registry::{Entry, Flags, ask};
+use super::print::{Out, say};
+use crate::registry::{Entry, Flags, ask, open_in_time};
 use crate::world::World;
 
 #[derive(Serialize)]
@@ -22,7 +24,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(entry: &Entry, selected: Option<&str>) -> Self {
+    fn of(entry: &Arc<Entry>, selected: Option<&str>) -> Self {
         let mut row = Self {
             name: entry.name().to_owned(),
             origin: entry.origin().to_string(),
@@ -33,7 +35,7 @@ impl Row {
             description: entry.description().to_owned(),
             flags: json!({}),
         };
-        let provider = match entry.provider() {
+        let provider = match open_in_time(entry) {
             Ok(provider) => provider,
             Err(error) => {
                 if error.kind() == ErrorKind::NOT_CONFIGURED {
@@ -60,7 +62,7 @@ impl Row {
 
 /// Asks all backends side by side, so that one that hangs costs two seconds and not two for each.
 fn rows(world: &World) -> Vec<Row> {
-    let selected = world.selected().ok().map(Entry::name);
+    let selected = world.selected().ok().map(|entry| entry.name());
     std::thread::scope(|scope| {
         let entries = world.registry.entries();
         let asked: Vec<_> =
@@ -93,10 +95,10 @@ pub(super) fn list(world: &World, json: bool, out: &mut Out) -> Result<(), Failu
         out.table(&table)?;
     }
     if let Err(error) = world.selected() {
-        eprintln!("warning: {}", visible(error.message()));
+        say("warning", error.message());
     }
     for line in &world.refused {
-        eprintln!("warning: {}", visible(line));
+        say("warning", line);
     }
     Ok(())
 }

@@ -7,27 +7,15 @@ use serde_json::json;
 
 use super::args::Config as Action;
 use super::failure::{FAILED, Failure};
-use super::print::Out;
+use super::print::{Out, say};
 use crate::config::schema::{self, Found, Type};
-use crate::config::{Config, ConfigFile, Key, value};
+use crate::config::{Config, ConfigFile, FileError, Key, value};
 use crate::home::{Home, make_private};
 use crate::world::{Options, World};
 
-/// Last parts of keys whose values are not shown without being asked for.
-const SECRET: [&str; 12] = [
-    "api_key",
-    "apikey",
-    "token",
-    "access_token",
-    "refresh_token",
-    "secret",
-    "client_secret",
-    "password",
-    "passwd",
-    "private_key",
-    "bearer",
-    "auth",
-];
+/// What the last part of a key holds whose value is not shown without being asked for.
+const SECRET: [&str; 9] =
+    ["token", "secret", "password", "passwd", "api_key", "apikey", "private_key", "bearer", "credential"];
 
 pub(super) fn run(action: Action, out: &mut Out) -> Result<u8, Failure> {
     let home = Home::find()?;
@@ -48,7 +36,8 @@ pub(super) fn run(action: Action, out: &mut Out) -> Result<u8, Failure> {
 }
 
 fn is_secret(key: &str) -> bool {
-    key.rsplit('.').next().is_some_and(|last| SECRET.contains(&last.to_ascii_lowercase().as_str()))
+    let last = key.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    last == "auth" || SECRET.iter().any(|word| last.contains(word))
 }
 
 fn show(config: &Config, origin: bool, json: bool, out: &mut Out) -> Result<(), Failure> {
@@ -89,13 +78,13 @@ fn get(config: &Config, key: &Key, json: bool, out: &mut Out) -> Result<(), Fail
 }
 
 fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result<(), Failure> {
-    let world = World::open(Options { home: Some(home.clone()), backend: None })?;
+    let world = || World::open(Options { home: Some(home.clone()), backend: None });
     let name = schema::alias(&key.to_string()).map_or_else(|| Ok(key.clone()), Key::parse)?;
     let holds = match schema::find(&name) {
         Found::Declared(holds) => holds,
-        Found::Open => declared_by_plugin(&world, &name),
+        Found::Open => declared_by_plugin(&world()?, &name),
         // What stands in the file already is somebody's, known here or not.
-        Found::Unknown(_) if force || world.config.get(&name).is_some() => Type::Text,
+        Found::Unknown(_) if force || Config::load(home, None)?.get(&name).is_some() => Type::Text,
         Found::Unknown(near) => {
             let failure = Failure::new(format!("`{key}` is not a key that anything reads"));
             return Err(match near {
@@ -108,18 +97,18 @@ fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result
         }
     };
     let value = value::read(text, &holds).map_err(|error| Failure::new(format!("`{key}`: {error}")))?;
-    let doubt = if holds == Type::Backend { check_backend(&world, text, force)? } else { None };
+    let doubt = if holds == Type::Backend { check_backend(&world()?, text, force)? } else { None };
     ConfigFile::set(home, key, &value)?;
     let shown = if is_secret(&key.to_string()) { "********".to_owned() } else { value::shown(&value) };
     out.line(&format!("{key} = {shown}"))?;
     if let Some(doubt) = doubt {
-        eprintln!("warning: {doubt}");
+        say("warning", &doubt);
     }
     if holds == Type::Backend
         && let Ok(setting) = Config::load(home, None)?.backend()
         && setting.value.as_str() != Some(text)
     {
-        eprintln!("warning: {} overrides it now", setting.origin);
+        say("warning", &format!("{} overrides it now", setting.origin));
     }
     Ok(())
 }
@@ -169,6 +158,9 @@ fn edit(home: &Home, out: &mut Out) -> Result<u8, Failure> {
     let editor = editor.unwrap_or_else(|| "vi".into());
     make_private(home.path())
         .map_err(|error| Failure::new(format!("failed to make `{}`: {error}", home.path().display())))?;
+    if home.config().is_dir() {
+        return Err(FileError::NotFile(home.config()).into());
+    }
     // An editor's setting may hold arguments, which only a shell can tell apart.
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(home.config());

@@ -1,5 +1,7 @@
 //! `hostel doctor`.
 
+use std::sync::Arc;
+
 use hostel_plugin_api::DoctorCheck;
 use serde::Serialize;
 
@@ -7,7 +9,7 @@ use super::failure::{FAILED, Failure};
 use super::print::Out;
 use crate::home::Home;
 use crate::plugins::Catalog;
-use crate::registry::{Entry, Origin, Provider, ask};
+use crate::registry::{Entry, Origin, Provider, ask, open_in_time};
 use crate::world::{OpenError, Options, World};
 
 #[derive(Serialize)]
@@ -56,15 +58,11 @@ fn plugins(catalog: &Catalog) -> Vec<Row> {
     let candidates = catalog.candidates.iter().map(|candidate| {
         let label = format!("plugin {}", candidate.name);
         let source = format!("plugin:{}", candidate.name);
-        match &candidate.problem {
-            Some(problem) => {
-                row(false, label, format!("{}: {}", candidate.path.display(), problem.reason()), source)
-            }
-            None => {
-                let remark =
-                    candidate.remark.as_ref().map(|remark| format!("; {remark}")).unwrap_or_default();
-                row(true, label, format!("{}{remark}", candidate.status()), source)
-            }
+        if let Some(problem) = &candidate.problem {
+            row(false, label, format!("{}: {}", candidate.path.display(), problem.reason()), source)
+        } else {
+            let remark = candidate.remark.as_ref().map(|remark| format!("; {remark}")).unwrap_or_default();
+            row(true, label, format!("{}{remark}", candidate.status()), source)
         }
     });
     let missing = catalog.missing.iter();
@@ -109,7 +107,7 @@ fn home(home: &Home) -> Row {
 
 fn selected(world: &World) -> Row {
     match (world.config.backend(), world.selected()) {
-        (Ok(setting), Ok(entry)) => match entry.provider() {
+        (Ok(setting), Ok(entry)) => match open_in_time(entry) {
             Ok(_) => {
                 row(true, "selected backend", format!("{} (from {})", entry.name(), setting.origin), "hostel")
             }
@@ -126,7 +124,7 @@ fn selected(world: &World) -> Row {
 }
 
 /// The rows that a backend has to say itself. One that cannot be used because nobody wants it says nothing.
-fn provider(entry: &Entry) -> Vec<Row> {
+fn provider(entry: &Arc<Entry>) -> Vec<Row> {
     if entry.closed_because().is_some() {
         return Vec::new();
     }
@@ -135,7 +133,7 @@ fn provider(entry: &Entry) -> Vec<Row> {
         Origin::Plugin(_) => entry.origin().to_string(),
     };
     let label = format!("{} backend", entry.name());
-    let provider: Provider = match entry.provider() {
+    let provider: Provider = match open_in_time(entry) {
         Ok(provider) => provider,
         Err(error) => return vec![row(false, label, error.message(), source)],
     };

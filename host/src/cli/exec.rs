@@ -1,7 +1,7 @@
 //! `hostel exec`.
 
-use std::io::{self, IsTerminal, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::args::Exec;
 use super::failure::Failure;
-use super::print::{Out, visible};
+use super::print::{Out, say};
 use crate::environments::{Environments, SharedIo};
-use crate::exec::{Cancel, Collector, Report, Screen, join};
+use crate::exec::{Cancel, Collector, Paced, Patience, Report, Screen, join};
 use crate::world::{Options, World};
 
 /// Hostel itself failed.
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: Exec) -> u8 {
     let env = match variables(&arguments.env) {
         Ok(env) => env,
         Err(message) => {
-            eprintln!("error: {}", visible(&message));
+            say("error", &message);
             return USAGE;
         }
     };
@@ -47,13 +47,13 @@ pub(super) fn run(arguments: Exec) -> u8 {
         code = undelivered(&error);
     }
     if let Err(error) = &result {
-        eprintln!("error: {}", visible(error.message()));
+        say("error", error.message());
         if let Some(hint) = error.hint() {
-            eprintln!("hint: {}", visible(hint));
+            say("hint", hint);
         }
     }
     for warning in &report.warnings {
-        eprintln!("warning: {}", visible(warning));
+        say("warning", warning);
     }
     code
 }
@@ -63,7 +63,7 @@ fn undelivered(error: &io::Error) -> u8 {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return CLOSED;
     }
-    eprintln!("error: failed to write the output: {error}");
+    say("error", &format!("failed to write the output: {error}"));
     FAILED
 }
 
@@ -106,8 +106,7 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     request.cwd = arguments.cwd;
     request.env = env;
     if arguments.stdin {
-        let stdin = io::stdin().as_fd().try_clone_to_owned();
-        request.stdin = Stdin::Fd(stdin.map_err(|error| starting(&error))?);
+        request.stdin = Stdin::Fd(stdin().map_err(|error| starting(&error))?);
     }
     // Made before the clock of the command starts to run.
     environments.get(&world, entry, &arguments.task)?;
@@ -119,12 +118,25 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     let outcome = outcome?;
     report.ended(&outcome);
     if outcome.ended == Ended::TIMEOUT {
-        eprintln!("note: the command was ended at its limit of {} s", limit.as_secs_f64());
+        say("note", &format!("the command was ended at its limit of {} s", limit.as_secs_f64()));
     }
     if let Some(error) = undelivered_because {
         return Ok(undelivered(&error));
     }
     Ok(u8::try_from(outcome.exit_code).unwrap_or(FAILED))
+}
+
+/// Returns what the command reads. A terminal is not handed over itself, since whoever may read it may also write to it, past all
+/// that makes output safe for a person.
+fn stdin() -> io::Result<OwnedFd> {
+    let own = io::stdin();
+    if !own.is_terminal() {
+        return own.as_fd().try_clone_to_owned();
+    }
+    let (reader, mut writer) = io::pipe()?;
+    // It ends with the process: a read from a terminal cannot be taken back.
+    std::thread::spawn(move || io::copy(&mut io::stdin().lock(), &mut writer));
+    Ok(reader.into())
 }
 
 fn starting(error: &io::Error) -> Error {
@@ -136,9 +148,9 @@ enum Sink {
     /// Kept for the end.
     Keep(Collector),
     /// Passed on byte by byte.
-    Raw(io::Stdout),
+    Raw(Paced),
     /// Passed on to a person.
-    Screen(Screen<io::Stdout>),
+    Screen(Paced, Screen),
 }
 
 fn sink(world: &World, json: bool, raw: bool, limit: u32) -> Sink {
@@ -148,8 +160,8 @@ fn sink(world: &World, json: bool, raw: bool, limit: u32) -> Sink {
             world.home.outputs(),
         ));
     }
-    let stdout = io::stdout();
-    if raw || !stdout.is_terminal() { Sink::Raw(stdout) } else { Sink::Screen(Screen::new(stdout)) }
+    let out = Paced::stdout();
+    if raw || !io::stdout().is_terminal() { Sink::Raw(out) } else { Sink::Screen(out, Screen::default()) }
 }
 
 /// The command line's side of a running call.
@@ -169,12 +181,19 @@ impl Io {
         Ok(Self { cancel, deadline, sink: Mutex::new(Some(sink)), failed: Mutex::default() })
     }
 
+    fn patience(&self) -> Patience<'_> {
+        Patience { cancel: self.cancel.as_fd(), deadline: self.deadline }
+    }
+
     /// Ends the taking of output, and adds what was kept to the report. Returns why some of it could not be passed on.
     fn finish(&self, report: &mut Report) -> Option<io::Error> {
+        self.cancel.over();
         let failed = lock(&self.failed).take();
         match lock(&self.sink).take() {
             Some(Sink::Keep(collector)) => report.printed(collector.finish()),
-            Some(Sink::Screen(mut screen)) => return failed.or(screen.finish().err()),
+            Some(Sink::Screen(mut out, mut screen)) => {
+                return failed.or(out.write(&screen.finish(), self.patience()).err());
+            }
             Some(Sink::Raw(_)) | None => {}
         }
         failed
@@ -192,8 +211,8 @@ impl ExecIo for Io {
                 collector.take(bytes);
                 Ok(())
             }
-            Some(Sink::Raw(stdout)) => stdout.write_all(bytes).and_then(|()| stdout.flush()),
-            Some(Sink::Screen(screen)) => screen.write(bytes),
+            Some(Sink::Raw(out)) => out.write(bytes, self.patience()),
+            Some(Sink::Screen(out, screen)) => out.write(&screen.show(bytes), self.patience()),
             None => return Flow::Stop,
         };
         match written {

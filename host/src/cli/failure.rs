@@ -2,7 +2,7 @@
 
 use hostel_plugin_api::Error;
 
-use super::print::visible;
+use super::print::say;
 use crate::config::{ConfigError, FileError, KeyError};
 use crate::home::HomeError;
 use crate::plugins::EnableError;
@@ -14,14 +14,15 @@ pub(super) const FAILED: u8 = 1;
 /// A failure, ready to be shown.
 #[derive(Debug)]
 pub(super) struct Failure {
-    pub(super) code: u8,
+    /// None where the reader of our output has left, which is no failure.
+    code: Option<u8>,
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }
 
 impl Failure {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { code: FAILED, message: message.into(), hint: None }
+        Self { code: Some(FAILED), message: message.into(), hint: None }
     }
 
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -29,23 +30,21 @@ impl Failure {
         self
     }
 
-    /// Shows the failure and returns the exit code. An empty message is the end of a broken pipe, which is no failure.
+    /// Shows the failure and returns the exit code.
     pub(super) fn print(&self) -> u8 {
-        if self.message.is_empty() {
-            return 0;
-        }
-        eprintln!("error: {}", visible(&self.message));
+        let Some(code) = self.code else { return 0 };
+        say("error", &self.message);
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {}", visible(hint));
+            say("hint", hint);
         }
-        self.code
+        code
     }
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Self::new(""),
+            std::io::ErrorKind::BrokenPipe => Self { code: None, message: String::new(), hint: None },
             _ => Self::new(format!("failed to print: {error}")),
         }
     }
@@ -53,13 +52,17 @@ impl From<std::io::Error> for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { code: FAILED, message: error.message().to_owned(), hint: error.hint().map(str::to_owned) }
+        Self {
+            code: Some(FAILED),
+            message: error.message().to_owned(),
+            hint: error.hint().map(str::to_owned),
+        }
     }
 }
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
-        Self { code: FAILED, message: error.to_string(), hint: error.hint() }
+        Self { code: Some(FAILED), message: error.to_string(), hint: error.hint() }
     }
 }
 
@@ -73,6 +76,9 @@ impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         match error {
             ConfigError::File(error) => error.into(),
+            ConfigError::Unsound(..) => {
+                Self::new(error.to_string()).with_hint("`hostel config check` shows all that does not fit")
+            }
             ConfigError::Value { ref key, .. } => {
                 let hint = format!("set it with `hostel config set {key} VALUE`");
                 Self::new(error.to_string()).with_hint(hint)

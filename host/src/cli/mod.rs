@@ -58,9 +58,11 @@ fn run(command: Command) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Keeps the secrets in our own environment from being read by the commands that we run: without this, any process of the
+/// Undoes what our starter may have set up and no program of ours can live with, and keeps the secrets in our own environment from being read by the commands that we run: without this, any process of the
 /// same user can look into `/proc/PID/environ`.
 fn harden() {
+    // With `SIGCHLD` ignored, which is inherited, the kernel throws exit codes away; any handler ends that.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGCHLD, std::sync::Arc::default());
     // Where it fails, the kernel has no such flag, and nothing is lost that was there.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::args::Plugins;
 use super::failure::Failure;
-use super::print::{Out, visible};
+use super::print::{Out, say, visible};
 use crate::plugins::{self, Candidate};
 use crate::world::{Options, World};
 
@@ -86,11 +86,14 @@ fn list(world: &World, json: bool, out: &mut Out) -> Result<(), Failure> {
         let problem = row.error.map(|error| format!("{}: {error}", row.path));
         let warnings = row.warnings.iter().map(|warning| format!("{}: {warning}", row.path));
         for line in problem.into_iter().chain(warnings) {
-            eprintln!("warning: {}", visible(&line));
+            say("warning", &line);
         }
     }
     for name in &world.catalog.missing {
-        eprintln!("warning: `plugins.enabled` names `{}`, but no folder has that plugin", visible(name));
+        say(
+            "warning",
+            &format!("`plugins.enabled` names `{}`, but no folder has that plugin", visible(name)),
+        );
     }
     Ok(())
 }
@@ -182,7 +185,7 @@ fn enable(world: &World, name: &str, out: &mut Out) -> Result<(), Failure> {
     let (candidate, warnings) = plugins::enable(&world.home, &world.catalog, name)?;
     out.line(&format!("enabled {name}"))?;
     for warning in warnings {
-        eprintln!("warning: {}", visible(&warning));
+        say("warning", &warning);
     }
     let Some(manifest) = candidate.found.as_ref().map(|found| &found.manifest) else { return Ok(()) };
     for required in &manifest.requires_env {
@@ -192,9 +195,9 @@ fn enable(world: &World, name: &str, out: &mut Out) -> Result<(), Failure> {
                 .as_deref()
                 .map(|about| format!(" ({})", visible(about)))
                 .unwrap_or_default();
-            eprintln!("note: it wants the variable `{}`{about}, which is not set", required.name);
+            say("note", &format!("it wants the variable `{}`{about}, which is not set", required.name));
         }
     }
-    eprintln!("note: select it with `hostel config set terminal.backend {}`", manifest.provides[0]);
+    say("note", &format!("select it with `hostel config set terminal.backend {}`", manifest.provides[0]));
     Ok(())
 }

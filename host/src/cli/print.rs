@@ -45,6 +45,11 @@ impl Out {
     }
 }
 
+/// Says one line on stderr: `error`, `hint`, `warning` or `note`, and what. Where stderr is closed nobody can be told.
+pub(super) fn say(word: &str, text: &str) {
+    let _ = writeln!(io::stderr(), "{word}: {}", visible(text));
+}
+
 /// Makes control characters visible: names and descriptions come from other people's files.
 pub(super) fn visible(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()

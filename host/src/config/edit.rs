@@ -45,11 +45,25 @@ pub(super) fn set(text: &str, before: &Value, key: &Key, value: &Value) -> Resul
     if wanted == *before {
         return Ok(text.to_owned());
     }
-    edit(text, &wanted, |document| {
+    let edited = edit(text, &wanted, |document| {
         let path = key.to_string();
         let present = document.try_get_path(&path).map(|node| node.to_string()).unwrap_or_default();
         document.try_set_path(&path, in_style_of(&present, value))
-    })
+    })?;
+    let replaced = super::get(before, key).and_then(Value::as_sequence).map_or(1, |items| 1 + items.len());
+    if lines_lost(text, &edited) > replaced {
+        return Err(EditError::Guard("the edit would touch other lines as well".into()));
+    }
+    Ok(edited)
+}
+
+/// Returns how many lines of `before` are not in `after`, those at the beginning and the end that are the same not counted.
+fn lines_lost(before: &str, after: &str) -> usize {
+    let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let same = |(one, other): &(&&str, &&str)| one == other;
+    let start = before.iter().zip(&after).take_while(same).count();
+    let end = before[start..].iter().rev().zip(after[start..].iter().rev()).take_while(same).count();
+    before.len() - start - end
 }
 
 /// Returns the written form of a value, in the quotes that stood around the one that it replaces.

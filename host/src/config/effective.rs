@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use serde_yaml::Value;
 
+use super::check::{self, Finding, expected, leaves};
 use super::file::{ConfigFile, FileError};
 use super::key::Key;
-use super::schema::{self, Found, Type};
+use super::schema::{self, Found};
 use super::value;
 use crate::home::Home;
 
@@ -25,6 +26,9 @@ pub enum ConfigError {
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The file holds what cannot be meant.
+    #[error("`{0}`: {1}")]
+    Unsound(PathBuf, String),
     /// A value is not of its key's type.
     #[error("`{key}` ({origin}) is `{value}`, which does not fit: {reason}")]
     Value {
@@ -72,15 +76,6 @@ pub struct Setting {
     pub origin: Origin,
 }
 
-/// Something about the file that its owner should know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// Whether it keeps something from working.
-    pub is_error: bool,
-    /// One line.
-    pub message: String,
-}
-
 /// The configuration in force.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -98,8 +93,13 @@ impl Config {
     /// Fails if the file is there and cannot be used: nothing runs on silent defaults.
     pub fn load(home: &Home, backend: Option<String>) -> Result<Self, FileError> {
         let path = home.config();
+        let mut file = ConfigFile::read(&path)?;
+        // `<<` brings in the keys of another section. Only reading follows it: an edit leaves the text as it is.
+        if let Err(error) = file.tree.apply_merge() {
+            return Err(FileError::Syntax { path, place: String::new(), reason: error.to_string() });
+        }
         let environment = std::env::var_os(BACKEND_VARIABLE).filter(|name| !name.is_empty());
-        Ok(Self { file: ConfigFile::read(&path)?, path, environment, flag: backend })
+        Ok(Self { file, path, environment, flag: backend })
     }
 
     /// Returns the value in force at `key`.
@@ -149,35 +149,19 @@ impl Config {
     /// Looks the file over: keys that nobody reads, values that do not fit, older names.
     #[must_use]
     pub fn check(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for name in leaves(&self.file.tree, &mut Vec::new()) {
-            let Ok(key) = Key::parse(&name) else {
-                findings.push(Finding {
-                    is_error: false,
-                    message: format!("`{name}`: nothing reads a key of this form"),
-                });
-                continue;
-            };
-            if let Some(new) = schema::alias(&name) {
-                let message = format!("`{name}` is an older name of `{new}`; both are read");
-                findings.push(Finding { is_error: false, message });
-                continue;
-            }
-            let value = super::get(&self.file.tree, &key).cloned().unwrap_or_default();
-            match schema::find(&key) {
-                Found::Declared(holds) if !value.is_null() && !value::fits(&value, &holds) => {
-                    let reason = expected(&value, &holds);
-                    let message = format!("`{name}` is `{}`: {reason}", value::shown(&value));
-                    findings.push(Finding { is_error: true, message });
-                }
-                Found::Declared(_) | Found::Open => {}
-                Found::Unknown(near) => {
-                    let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                    findings.push(Finding { is_error: false, message: format!("`{name}` is unknown{near}") });
-                }
-            }
+        check::check(&self.file.tree)
+    }
+
+    /// Refuses a file in which something does not fit: a command that ran all the same would run on silent defaults.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first thing that does not fit.
+    pub fn sound(&self) -> Result<(), ConfigError> {
+        match self.check().into_iter().find(|finding| finding.is_error) {
+            Some(finding) => Err(ConfigError::Unsound(self.path.clone(), finding.message)),
+            None => Ok(()),
         }
-        findings
     }
 
     /// Returns the selected backend.
@@ -272,32 +256,6 @@ impl Config {
             reason: reason.into(),
         }
     }
-}
-
-/// Says what a value of type `holds` would be.
-fn expected(value: &Value, holds: &Type) -> String {
-    match value::read(&value::shown(value), holds) {
-        Err(error) => error.to_string(),
-        // It would fit as text of the command line; in the file its form is another.
-        Ok(_) if matches!(holds, Type::Text | Type::Backend) => "text is expected; put it in quotes".into(),
-        Ok(_) => "it is written as another type".into(),
-    }
-}
-
-/// Returns the keys of all values in a tree, lists of plain values counting as one.
-fn leaves(tree: &Value, above: &mut Vec<String>) -> Vec<String> {
-    let mut found = Vec::new();
-    let Value::Mapping(map) = tree else { return found };
-    for (name, value) in map {
-        above.push(value::shown(name));
-        if value.as_mapping().is_some_and(|map| !map.is_empty()) {
-            found.extend(leaves(value, above));
-        } else {
-            found.push(above.join("."));
-        }
-        above.pop();
-    }
-    found
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use hostel_plugin_api::shell::lock_within;
 use serde_yaml::Value;
 
 use super::edit::{self, EditError};
@@ -176,7 +177,7 @@ impl ConfigFile {
             .mode(0o600)
             .open(home.locks().join("config"))
             .map_err(failed)?;
-        flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
+        lock_within(&lock, PATIENCE).map_err(failed)?;
         let file = Self::read(&path)?;
         let text = edit(&file).map_err(|error| FileError::Edit(path.clone(), error))?;
         if text == file.text {
@@ -187,10 +188,14 @@ impl ConfigFile {
     }
 }
 
+/// How long another writer is waited for. It holds the lock for the time of a write.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 fn parse(path: &Path, text: &str) -> Result<Value, FileError> {
     let tree: Value = serde_yaml::from_str(text).map_err(|error| {
-        let place = error.location().map_or_else(String::new, |at| format!(", line {}", at.line()));
         let reason = error.to_string().lines().next().unwrap_or_default().to_owned();
+        let line = error.location().map(|at| at.line()).or_else(|| second_document(text));
+        let place = line.map_or_else(String::new, |line| format!(", line {line}"));
         FileError::Syntax { path: path.to_owned(), place, reason }
     })?;
     let kind = match tree {
@@ -201,9 +206,21 @@ fn parse(path: &Path, text: &str) -> Result<Value, FileError> {
     Err(FileError::NotMapping(path.to_owned(), kind))
 }
 
+/// Returns the line on which a second document begins.
+fn second_document(text: &str) -> Option<usize> {
+    let starts =
+        text.lines().enumerate().filter(|(_, line)| line.trim_end() == "---" || line.starts_with("--- "));
+    let before = text.lines().take_while(|line| !line.starts_with("---"));
+    let leading = before.filter(|line| !line.trim().is_empty() && !line.starts_with('#')).count() == 0;
+    starts.skip(usize::from(leading)).map(|(index, _)| index + 1).next()
+}
+
 /// Replaces a file's contents in one step, keeping its mode, its owner, and the link that may lead to it.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // A link is followed, also one to a file that is still to come.
+    let target =
+        fs::canonicalize(path).or_else(|_| fs::read_link(path).map(|target| path.with_file_name(target)));
+    let target = target.unwrap_or_else(|_| path.to_owned());
     let dir = target.parent().unwrap_or(Path::new("/"));
     let meta = fs::metadata(&target).ok();
     // Replacing needs no right to the file itself, but a file without write bits is meant to stay as it is.

@@ -63,7 +63,7 @@ impl Holds {
             Self::Backend => Type::Backend,
             Self::Choice(words) => Type::Choice(words.iter().map(|word| (*word).to_owned()).collect()),
             Self::Boolean => Type::Boolean,
-            Self::Seconds => Type::Number { min: f64::MIN_POSITIVE, whole: false },
+            Self::Seconds => Type::Number { min: 0.001, whole: false },
             Self::Whole(min) => Type::Number { min: min.into(), whole: true },
             Self::List => Type::List,
             Self::Section => Type::Section,

@@ -14,10 +14,16 @@ pub enum ValueError {
     /// It is a number out of range.
     #[error("`{0}` is too small: {1}")]
     Small(String, &'static str),
+    /// It is a number out of range.
+    #[error("`{0}` is too large")]
+    Large(String),
     /// The key is a section.
     #[error("it is a section; set one of the keys in it")]
     Section,
 }
+
+/// No key holds a larger number: in seconds it is more than thirty years.
+const LARGEST: f64 = 1e9;
 
 /// Reads a value as `holds` says.
 ///
@@ -51,8 +57,11 @@ fn number(text: &str, min: f64, whole: bool) -> Result<Value, ValueError> {
         return Err(wrong());
     }
     if value < min {
-        let least = if whole { "it must be at least 1" } else { "it must be more than 0" };
+        let least = if whole { "it must be at least 1" } else { "it must be at least 0.001" };
         return Err(ValueError::Small(text.to_owned(), least));
+    }
+    if value > LARGEST {
+        return Err(ValueError::Large(text.to_owned()));
     }
     Ok(Value::Number(text.parse::<u64>().map_or_else(|_| Number::from(value), Number::from)))
 }
@@ -85,9 +94,9 @@ pub fn fits(value: &Value, holds: &Type) -> bool {
             _ => false,
         },
         Type::Boolean => value.is_bool(),
-        Type::Number { min, whole } => {
-            value.as_f64().is_some_and(|value| value >= *min && (!whole || value.fract() == 0.0))
-        }
+        Type::Number { min, whole } => value
+            .as_f64()
+            .is_some_and(|value| value >= *min && value <= LARGEST && (!whole || value.fract() == 0.0)),
         Type::List => value.as_sequence().is_some_and(|items| items.iter().all(Value::is_string)),
         Type::Section => value.is_mapping() || value.is_null(),
     }
@@ -145,10 +154,10 @@ mod tests {
             assert_eq!(read(text, &Type::Text).unwrap(), Value::String(text.into()));
         }
         assert_eq!(read("false", &Type::Boolean).unwrap(), Value::Bool(false));
-        let seconds = Type::Number { min: f64::MIN_POSITIVE, whole: false };
+        let seconds = Type::Number { min: 0.001, whole: false };
         assert_eq!(read("90", &seconds).unwrap(), Value::Number(90.into()));
         assert_eq!(read("1.5", &seconds).unwrap(), Value::Number(1.5.into()));
-        for bad in ["-5", "0", "nan", "inf", "1e999", "", "x", "0x10"] {
+        for bad in ["-5", "0", "0.0000001", "99999999999999999999", "nan", "inf", "1e999", "", "x", "0x10"] {
             assert!(read(bad, &seconds).is_err(), "{bad}");
         }
         assert!(read("1.5", &Type::Number { min: 1.0, whole: true }).is_err());

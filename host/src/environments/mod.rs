@@ -8,7 +8,7 @@ mod running;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hostel_plugin_api::{CreateEnvironment, Environment, Error, ErrorKind, ExecOutcome, ExecRequest};
 
@@ -94,37 +94,46 @@ impl Environments {
         Ok(outcome)
     }
 
-    fn forget(&self, backend: &str, task: &str) -> Option<Arc<dyn Environment>> {
-        let slot = lock(&self.live).remove(&(backend.to_owned(), task.to_owned()))?;
-        lock(&slot).take()
-    }
-
     /// Lets all environments go, side by side, and waits 15 s at the most. Returns a line for each that could not.
     pub fn close(&self) -> Vec<String> {
         let live: Vec<(Key, Slot)> = lock(&self.live).drain().collect();
         let (sender, receiver) = mpsc::channel();
         let mut waiting = Vec::new();
         for ((backend, task), slot) in live {
-            let Some(environment) = lock(&slot).take() else { continue };
             let name = format!("task `{task}` on `{backend}`");
             waiting.push(name.clone());
             let sender = sender.clone();
-            thread::spawn(move || drop(sender.send((name, cleanup(environment.as_ref())))));
+            // The slot is locked there and not here: somebody may be making its environment just now.
+            let let_go = move || {
+                let outcome = lock(&slot).take().map_or(Ok(()), |environment| cleanup(environment.as_ref()));
+                // The waiter may have gone.
+                let _ = sender.send((name, outcome));
+            };
+            thread::spawn(let_go);
         }
         drop(sender);
+        let until = Instant::now() + CLEANUP_LIMIT;
         let mut lines = Vec::new();
         while !waiting.is_empty() {
-            if let Ok((name, outcome)) = receiver.recv_timeout(CLEANUP_LIMIT) {
-                waiting.retain(|other| *other != name);
-                lines.extend(outcome.err().map(|error| format!("cleaning up {name} failed: {error}")));
-            } else {
-                let late = waiting.drain(..);
-                lines.extend(late.map(|name| {
-                    format!("cleaning up {name} did not end within {} s", CLEANUP_LIMIT.as_secs())
-                }));
-            }
+            let Ok((name, outcome)) = receiver.recv_timeout(until.saturating_duration_since(Instant::now()))
+            else {
+                let seconds = CLEANUP_LIMIT.as_secs();
+                lines.extend(
+                    waiting
+                        .drain(..)
+                        .map(|name| format!("cleaning up {name} did not end within {seconds} s")),
+                );
+                break;
+            };
+            waiting.retain(|other| *other != name);
+            lines.extend(outcome.err().map(|error| format!("cleaning up {name} failed: {error}")));
         }
         lines
+    }
+
+    fn forget(&self, backend: &str, task: &str) -> Option<Arc<dyn Environment>> {
+        let slot = lock(&self.live).remove(&(backend.to_owned(), task.to_owned()))?;
+        lock(&slot).take()
     }
 }
 

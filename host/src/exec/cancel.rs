@@ -2,6 +2,8 @@
 
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -10,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 pub struct Cancel {
     reader: PipeReader,
     writer: PipeWriter,
+    over: Arc<AtomicBool>,
 }
 
 impl Cancel {
@@ -20,7 +23,7 @@ impl Cancel {
     /// Fails if the process has no descriptors left.
     pub fn new() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
-        Ok(Self { reader, writer })
+        Ok(Self { reader, writer, over: Arc::default() })
     }
 
     /// Cancels it.
@@ -29,16 +32,25 @@ impl Cancel {
         let _ = (&self.writer).write(&[1]);
     }
 
-    /// Lets these signals cancel it instead of ending the process.
+    /// Lets these signals cancel it instead of ending the process. One that our starter has told us to ignore, as `nohup`
+    /// does, is ignored still.
     ///
     /// # Errors
     ///
     /// Fails if a signal cannot be caught.
     pub fn on_signals(&self, signals: &[i32]) -> io::Result<()> {
-        for signal in signals {
+        let ignored = ignored_signals();
+        for signal in signals.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0) {
+            // Once the call is over, nothing stands between the signal and its usual effect.
+            signal_hook::flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&self.over))?;
             signal_hook::low_level::pipe::register(*signal, self.writer.try_clone()?)?;
         }
         Ok(())
+    }
+
+    /// Lets the next signal end the process again.
+    pub fn over(&self) {
+        self.over.store(true, Ordering::SeqCst);
     }
 
     /// Returns whether it was cancelled.
@@ -54,6 +66,13 @@ impl Cancel {
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.reader.as_fd()
     }
+}
+
+/// Returns the signals that this process ignores, a bit each. Unknown counts as none.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod collect;
+mod paced;
 mod report;
 mod screen;
 mod spill;
@@ -9,6 +10,7 @@ mod words;
 
 pub use cancel::Cancel;
 pub use collect::{Collector, Kept};
+pub use paced::{Paced, Patience};
 pub use report::{Report, ReportError};
 pub use screen::Screen;
 pub use words::join;

@@ -4,18 +4,19 @@
 //! screen, or hide a line behind another. Colours pass. Every other control is shown in the notation of `cat -v` instead of
 //! being obeyed, except for line breaks, tabs, and carriage returns that a line break follows.
 
-use std::io::{self, Write};
-
-/// Passes output on to a terminal.
-pub struct Screen<W> {
-    out: W,
+/// Turns output into what may be shown.
+#[derive(Debug, Default)]
+pub struct Screen {
     state: State,
     /// The escape sequence that is being read, or the beginning of a character.
     held: Vec<u8>,
+    /// Whether the last colour that passed is still on.
+    coloured: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
+    #[default]
     Text,
     /// After a carriage return.
     Return,
@@ -23,47 +24,39 @@ enum State {
     Escape,
     /// Within `ESC [ …`.
     Control,
-    /// Within a character of several bytes that could be a C1 control (`0xC2`).
-    Wide,
+    /// Within a character of so many bytes.
+    Character(usize),
 }
 
 /// The longest colour sequence that anybody needs.
 const LONGEST: usize = 64;
 
-impl<W: Write> Screen<W> {
-    /// Passes output on to `out`.
-    pub fn new(out: W) -> Self {
-        Self { out, state: State::Text, held: Vec::new() }
-    }
+/// The colour that is none: text that cannot be seen.
+const CONCEAL: &[u8] = b"8";
 
-    /// Passes some bytes on.
-    ///
-    /// # Errors
-    ///
-    /// Fails as the terminal does.
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+impl Screen {
+    /// Returns what may be shown of some more output.
+    pub fn show(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut safe = Vec::with_capacity(bytes.len());
         for byte in bytes {
             self.take(*byte, &mut safe);
         }
-        self.out.write_all(&safe)?;
-        self.out.flush()
+        safe
     }
 
-    /// Shows what was held back.
-    ///
-    /// # Errors
-    ///
-    /// Fails as the terminal does.
-    pub fn finish(&mut self) -> io::Result<()> {
+    /// Returns what was held back, and what ends a colour that is still on.
+    pub fn finish(&mut self) -> Vec<u8> {
         let mut safe = Vec::new();
         self.give_up(&mut safe);
-        self.out.write_all(&safe)?;
-        self.out.flush()
+        if std::mem::take(&mut self.coloured) {
+            safe.extend(b"\x1b[0m");
+        }
+        safe
     }
 
     fn take(&mut self, byte: u8, safe: &mut Vec<u8>) {
         match (self.state, byte) {
+            (State::Text, _) => self.begin(byte, safe),
             (State::Return, b'\n') => {
                 safe.extend(b"\r\n");
                 self.reset();
@@ -73,21 +66,20 @@ impl<W: Write> Screen<W> {
                 self.state = State::Control;
             }
             (State::Control, b'0'..=b'9' | b';' | b':') if self.held.len() < LONGEST => self.held.push(byte),
-            (State::Control, b'm') => {
+            (State::Control, b'm')
+                if !self.held[2..].split(|byte| *byte == b';').any(|part| part == CONCEAL) =>
+            {
+                self.coloured = !matches!(&self.held[2..], b"" | b"0");
                 safe.append(&mut self.held);
                 safe.push(b'm');
                 self.reset();
             }
-            (State::Wide, 0xa0..=0xbf) => {
-                safe.extend([0xc2, byte]);
-                self.reset();
+            (State::Character(length), 0x80..=0xbf) => {
+                self.held.push(byte);
+                if self.held.len() == length {
+                    self.character(safe);
+                }
             }
-            (State::Wide, 0x80..=0x9f) => {
-                safe.extend(b"M-^");
-                safe.push(byte - 0x80 + b'@');
-                self.reset();
-            }
-            (State::Text, _) => self.begin(byte, safe),
             _ => {
                 self.give_up(safe);
                 self.begin(byte, safe);
@@ -96,34 +88,43 @@ impl<W: Write> Screen<W> {
     }
 
     fn begin(&mut self, byte: u8, safe: &mut Vec<u8>) {
-        let next = match byte {
+        self.state = match byte {
             b'\r' => State::Return,
             0x1b => State::Escape,
-            0xc2 => State::Wide,
+            0xc2..=0xdf => State::Character(2),
+            0xe0..=0xef => State::Character(3),
+            0xf0..=0xf4 => State::Character(4),
             b'\n' | b'\t' => {
                 safe.push(byte);
                 return;
             }
-            0..0x20 | 0x7f => {
-                safe.extend([b'^', byte ^ 0x40]);
-                return;
-            }
             _ => {
-                safe.push(byte);
+                push_visibly(byte, safe);
                 return;
             }
         };
-        self.state = next;
         self.held.push(byte);
+    }
+
+    /// Passes a whole character on, unless it is a control or turns the direction of the text.
+    fn character(&mut self, safe: &mut Vec<u8>) {
+        let held = std::mem::take(&mut self.held);
+        match std::str::from_utf8(&held).ok().and_then(|text| text.chars().next()) {
+            // The second of its two bytes is the control itself.
+            Some('\u{80}'..='\u{9f}') => push_visibly(held[1], safe),
+            Some(turn @ ('\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')) => {
+                safe.extend(format!("<U+{:04X}>", u32::from(turn)).bytes());
+            }
+            Some(_) => safe.extend(held),
+            None => held.into_iter().for_each(|byte| push_visibly(byte, safe)),
+        }
+        self.reset();
     }
 
     /// Shows what was held back, as it is no sequence that passes.
     fn give_up(&mut self, safe: &mut Vec<u8>) {
         for byte in std::mem::take(&mut self.held) {
-            match byte {
-                0..0x20 | 0x7f => safe.extend([b'^', byte ^ 0x40]),
-                other => safe.push(other),
-            }
+            push_visibly(byte, safe);
         }
         self.reset();
     }
@@ -134,17 +135,24 @@ impl<W: Write> Screen<W> {
     }
 }
 
+/// Shows a byte that stands by itself: controls in the notation of `cat -v`.
+fn push_visibly(byte: u8, safe: &mut Vec<u8>) {
+    match byte {
+        0..0x20 | 0x7f => safe.extend([b'^', byte ^ 0x40]),
+        0x80..0xa0 => safe.extend([b'M', b'-', b'^', byte - 0x40]),
+        other => safe.push(other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn shown(pieces: &[&[u8]]) -> Vec<u8> {
-        let mut screen = Screen::new(Vec::new());
-        for piece in pieces {
-            screen.write(piece).unwrap();
-        }
-        screen.finish().unwrap();
-        screen.out
+        let mut screen = Screen::default();
+        let mut safe: Vec<u8> = pieces.iter().flat_map(|piece| screen.show(piece)).collect();
+        safe.extend(screen.finish());
+        safe
     }
 
     #[test]
@@ -158,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_drives_or_deceives_is_shown_and_not_obeyed() {
-        let cases: [(&[u8], &[u8]); 8] = [
+        let cases: [(&[u8], &[u8]); 13] = [
             (b"\x1b]0;title\x07", b"^[]0;title^G"),
             (b"\x1b[2J\x1b[H", b"^[[2J^[[H"),
             (b"\x1b[3A", b"^[[3A"),
@@ -166,6 +174,11 @@ mod tests {
             (b"a\x08b", b"a^Hb"),
             ("\u{9b}2J".as_bytes(), b"M-^[2J"),
             (b"\x1b\x1b[0m", b"^[\x1b[0m"),
+            (b"\x9b2J", b"M-^[2J"),
+            (b"a\xff\xfe\xc2", b"a\xff\xfe\xc2"),
+            (b"\x1b[8mhidden\x1b[0m", b"^[[8mhidden\x1b[0m"),
+            (b"\x1b[31mred", b"\x1b[31mred\x1b[0m"),
+            ("a\u{202e}b".as_bytes(), b"a<U+202E>b"),
             (b"end\x1b[", b"end^[["),
         ];
         for (bytes, expected) in cases {

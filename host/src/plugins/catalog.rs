@@ -133,7 +133,7 @@ impl Catalog {
             enabled.iter().filter(|name| !candidates.iter().any(|candidate| candidate.name == **name));
         let missing = missing.cloned().collect();
         let enabled = enabled.iter().filter(|name| !disabled.contains(name)).cloned().collect();
-        Ok(Self { enabled, missing, candidates })
+        Ok(Self { candidates, enabled, missing })
     }
 
     /// Looks at every library; see [`Candidate::look_at_library`].

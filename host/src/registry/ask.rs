@@ -1,13 +1,13 @@
 //! Asks a provider for what must be cheap, and does not wait for ever.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use hostel_plugin_api::TerminalEnvironmentProvider;
+use hostel_plugin_api::{Error, ErrorKind, TerminalEnvironmentProvider};
 use serde::Serialize;
 
-use super::Provider;
+use super::{Entry, Provider};
 
 /// How long a cheap question may take. After that the asker goes on without an answer, and the thread is left to itself:
 /// code that runs in our own process cannot be stopped.
@@ -31,6 +31,28 @@ pub fn ask<T: Send + 'static>(
         tracing::warn!(backend = provider.name(), what, "no answer within {} s", CHEAP.as_secs());
         fallback
     }
+}
+
+/// How long a library may take to be opened for a list. Its `register` may do some work once.
+const OPENING: Duration = Duration::from_secs(10);
+
+/// Opens an entry's provider for a list or a diagnosis, and does not wait for ever.
+///
+/// # Errors
+///
+/// As [`Entry::provider`], and if the plugin's own start does not end in time.
+pub fn open_in_time(entry: &Arc<Entry>) -> Result<Provider, Error> {
+    let (sender, receiver) = mpsc::channel();
+    let theirs = Arc::clone(entry);
+    let open = move || {
+        // The receiver may have given up.
+        let _ = sender.send(theirs.provider());
+    };
+    let spawned = thread::Builder::new().name("open".into()).spawn(open);
+    spawned.ok().and_then(|_| receiver.recv_timeout(OPENING).ok()).unwrap_or_else(|| {
+        let message = format!("backend `{}` was not ready within {} s", entry.name(), OPENING.as_secs());
+        Err(Error::new(ErrorKind::UNAVAILABLE, message).not_started())
+    })
 }
 
 /// What a provider declares about itself.
@@ -96,10 +118,9 @@ impl Flags {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Instant;
 
-    use hostel_plugin_api::{CreateEnvironment, Environment, Error, ErrorKind};
+    use hostel_plugin_api::{CreateEnvironment, Environment};
 
     use super::*;
 

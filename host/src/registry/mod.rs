@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use hostel_plugin_api::{Error, ErrorKind, TerminalEnvironmentProvider};
 
-pub use ask::{Flags, ask};
+pub use ask::{Flags, ask, open_in_time};
 pub use name::{NameError, RESERVED, check_name, fold, reserved};
 
 /// Who brought a backend.
@@ -132,7 +132,7 @@ impl Entry {
 /// The table of backends.
 #[derive(Default)]
 pub struct Registry {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, Arc<Entry>>,
     strip_always: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ impl Registry {
                 format!("{} cannot provide `{}`: {} already does", entry.origin, entry.name, present.origin);
             return Err(Error::new(ErrorKind::INVALID_REQUEST, message));
         }
-        self.entries.insert(folded, entry);
+        self.entries.insert(folded, Arc::new(entry));
         Ok(())
     }
 
@@ -170,10 +170,14 @@ impl Registry {
     /// # Errors
     ///
     /// Fails if there is none; the message lists those there are.
-    pub fn get(&self, name: &str) -> Result<&Entry, Error> {
+    pub fn get(&self, name: &str) -> Result<&Arc<Entry>, Error> {
         let found = self.entries.get(&fold(name.trim()));
         found.ok_or_else(|| {
-            let known: Vec<String> = self.entries.values().map(|entry| format!("`{}`", entry.name)).collect();
+            let built = |entry: &&Arc<Entry>| {
+                entry.closed_because().is_none_or(|error| error.kind() != ErrorKind::UNSUPPORTED)
+            };
+            let known = self.entries.values().filter(built).map(|entry| format!("`{}`", entry.name));
+            let known: Vec<String> = known.collect();
             let message = format!("there is no backend `{}`", name.escape_debug());
             let hint = format!("use one of {}, or drop a plugin's folder into `plugins/`", known.join(", "));
             Error::new(ErrorKind::NOT_CONFIGURED, message).with_hint(hint).not_started()
@@ -182,8 +186,8 @@ impl Registry {
 
     /// Returns all entries, the built-in ones first, each kind by name.
     #[must_use]
-    pub fn entries(&self) -> Vec<&Entry> {
-        let mut entries: Vec<&Entry> = self.entries.values().collect();
+    pub fn entries(&self) -> Vec<&Arc<Entry>> {
+        let mut entries: Vec<&Arc<Entry>> = self.entries.values().collect();
         entries.sort_by_key(|entry| (entry.origin != Origin::Builtin, entry.name.as_str()));
         entries
     }

@@ -13,6 +13,7 @@
 )]
 #![allow(clippy::used_underscore_binding, reason = "the ABI layer's macro names its receivers so")]
 #![allow(non_local_definitions, reason = "the ABI layer's macro writes impls into a constant")]
+#![allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 
 pub(crate) mod environment;
 pub(crate) mod error;

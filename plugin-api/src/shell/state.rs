@@ -146,19 +146,17 @@ impl Store {
         };
         make_dir(dir)?;
         let lock = File::options().create(true).append(true).mode(0o600).open(dir.join("lock"))?;
-        lock_in_time(&lock)?;
+        lock_within(&lock, PATIENCE)?;
         let mut state = match fs::read(file(dir)) {
-            Ok(bytes) => match SessionState::from_bytes(&bytes) {
-                Some(state) => state,
-                None => {
-                    // What cannot be understood now may be to somebody else later.
-                    fs::rename(file(dir), dir.join("session.damaged"))?;
-                    SessionState::default()
-                }
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => SessionState::default(),
+            Ok(bytes) => SessionState::from_bytes(&bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Some(SessionState::default()),
             Err(error) => return Err(error),
         };
+        if state.is_none() {
+            // What cannot be understood now may be to somebody else later.
+            fs::rename(file(dir), dir.join("session.damaged"))?;
+        }
+        let mut state = state.take().unwrap_or_default();
         state.apply(change);
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(&state.to_bytes())?;
@@ -170,19 +168,24 @@ impl Store {
 /// How long another holder of a session's lock is waited for. It holds it for the time of a write.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Locks a file, but does not wait for ever on one that somebody else never lets go.
-fn lock_in_time(file: &File) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
+/// Locks a file against all other processes that lock it so, and gives up after `patience` if one of them never lets go. The
+/// lock ends with the file.
+///
+/// # Errors
+///
+/// Fails if the lock cannot be had.
+pub fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
+    let until = Instant::now() + patience;
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
             Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => {
-                thread::sleep(Duration::from_millis(2))
+                thread::sleep(Duration::from_millis(2));
             }
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(io::Error::other("another process holds its lock"));
+                return Err(io::Error::other("another process holds the lock"));
             }
-            Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
