@@ -5,6 +5,7 @@
 mod catalog;
 mod enable;
 mod error;
+mod fields;
 mod inspect;
 #[allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 mod load;

@@ -15,6 +15,7 @@
 #![allow(non_local_definitions, reason = "the ABI layer's macro writes impls into a constant")]
 #![allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 
+pub(crate) mod creation;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod guard;

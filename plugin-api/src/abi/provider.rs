@@ -1,19 +1,18 @@
 //! [`TerminalEnvironmentProvider`] as it crosses.
 
 use std::mem::ManuallyDrop;
-use std::time::Duration;
 
 use abi_stable::StableAbi;
 use abi_stable::sabi_trait;
 use abi_stable::sabi_trait::prelude::TD_Opaque;
 use abi_stable::std_types::{RBox, ROption, RResult, RStr, RString, RVec};
 
-use super::environment::{AbiEnvironmentBox, ForeignEnvironment, PluginEnvironment, extra_text, understood};
+use super::creation::{AbiCreateEnvironment, json, optional, strings};
+use super::environment::{AbiEnvironmentBox, ForeignEnvironment, PluginEnvironment};
 use super::error::AbiError;
 use super::guard::{guard, guard_or};
 use crate::{
-    CreateEnvironment, DoctorCheck, Environment, Error, ErrorKind, Probe, ProbeStatus,
-    TerminalEnvironmentProvider,
+    CreateEnvironment, DoctorCheck, Environment, Error, Probe, ProbeStatus, TerminalEnvironmentProvider,
 };
 use serde_json::Value;
 
@@ -33,22 +32,6 @@ pub struct AbiDoctorCheck {
     pub(crate) ok: u8,
     pub(crate) label: RString,
     pub(crate) detail: RString,
-    pub(crate) extra: RString,
-}
-
-/// The crossing form of [`CreateEnvironment`]. `config` and `extra` are JSON.
-#[repr(C)]
-#[derive(StableAbi)]
-pub struct AbiCreateEnvironment {
-    pub(crate) task_id: RString,
-    pub(crate) cwd: ROption<RString>,
-    pub(crate) timeout_ns: u64,
-    pub(crate) image: ROption<RString>,
-    pub(crate) host_cwd: ROption<RString>,
-    pub(crate) config: RString,
-    pub(crate) state_dir: ROption<RString>,
-    pub(crate) persistent: u8,
-    pub(crate) strip_env: RVec<RString>,
     pub(crate) extra: RString,
 }
 
@@ -119,19 +102,6 @@ impl Drop for PluginProvider {
         // SAFETY: `drop` runs once, and nothing reads the field after it.
         guard_or((), || unsafe { ManuallyDrop::drop(&mut self.0) });
     }
-}
-
-fn strings(lines: Vec<String>) -> RVec<RString> {
-    lines.into_iter().map(RString::from).collect()
-}
-
-fn optional(text: Option<String>) -> ROption<RString> {
-    text.map(RString::from).into()
-}
-
-fn json(text: &str) -> Result<Value, Error> {
-    serde_json::from_str(text)
-        .map_err(|error| Error::new(ErrorKind::INVALID_REQUEST, format!("a value is not JSON: {error}")))
 }
 
 impl AbiProvider for PluginProvider {
@@ -383,46 +353,10 @@ impl TerminalEnvironmentProvider for ForeignProvider {
     }
 }
 
-impl From<CreateEnvironment> for AbiCreateEnvironment {
-    fn from(request: CreateEnvironment) -> Self {
-        Self {
-            task_id: request.task_id.into(),
-            cwd: optional(request.cwd),
-            timeout_ns: u64::try_from(request.timeout.as_nanos()).unwrap_or(u64::MAX),
-            image: optional(request.image),
-            host_cwd: optional(request.host_cwd),
-            config: request.config.to_string().into(),
-            state_dir: optional(request.state_dir),
-            persistent: u8::from(request.persistent),
-            strip_env: strings(request.strip_env),
-            extra: extra_text(&request.extra),
-        }
-    }
-}
-
-impl TryFrom<AbiCreateEnvironment> for CreateEnvironment {
-    type Error = Error;
-
-    fn try_from(request: AbiCreateEnvironment) -> Result<Self, Error> {
-        let text = |text: ROption<RString>| text.map(RString::into_string).into_option();
-        Ok(Self {
-            task_id: request.task_id.into_string(),
-            cwd: text(request.cwd),
-            timeout: Duration::from_nanos(request.timeout_ns),
-            image: text(request.image),
-            host_cwd: text(request.host_cwd),
-            config: json(&request.config)?,
-            state_dir: text(request.state_dir),
-            persistent: request.persistent == 1,
-            strip_env: request.strip_env.into_iter().map(RString::into_string).collect(),
-            extra: understood(&request.extra)?,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     /// Answers with what differs from every default.
     struct Odd;
@@ -534,10 +468,7 @@ mod tests {
         assert_eq!(odd.config_schema()["region"]["type"], "string");
         assert_eq!(odd.resolve_config(serde_json::json!({"a": 1})).unwrap()["was"]["a"], 1);
         assert!(odd.check_requirements(&Value::Null).is_ok());
-        let mut request = CreateEnvironment { task_id: "t:1".into(), persistent: true, ..Default::default() };
-        request.timeout = Duration::from_millis(1500);
-        request.strip_env = vec!["X_*".into()];
-        request.extra.insert("later".into(), 1.into());
+        let request = CreateEnvironment { task_id: "t:1".into(), persistent: true, ..Default::default() };
         let error = odd.create_environment(request.clone()).err().unwrap();
         assert_eq!(error.message(), format!("{request:?}"));
     }
