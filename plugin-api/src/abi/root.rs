@@ -227,7 +227,21 @@ fn first_difference(errors: &AbiInstabilityErrors) -> RootError {
         AbiInstability::TooManyVariants(_) | AbiInstability::UnexpectedVariant(_) => "it has other variants",
         _ => "it is declared in another way",
     };
-    RootError::Layout { member: member.join("."), difference: difference.into() }
+    RootError::Layout { member: readable(&member), difference: difference.into() }
+}
+
+/// Returns the last steps of a path through the layout that mean something to a person, such as
+/// `execute.__returns.exit_code`: the ABI layer's own wrappings are left out.
+fn readable(steps: &[&str]) -> String {
+    let wrapping = |step: &&&str| {
+        let numbered = step.strip_prefix("field_").unwrap_or(step);
+        !numbered.bytes().all(|byte| byte.is_ascii_digit())
+            && !matches!(**step, "obj" | "vtable")
+            && !step.contains(',')
+    };
+    let mut path: Vec<&str> = steps.iter().filter(wrapping).copied().collect();
+    path.dedup();
+    path[path.len().saturating_sub(3)..].join(".")
 }
 
 fn name_of(step: &TLFieldOrFunction) -> &'static str {
@@ -259,6 +273,32 @@ mod tests {
     fn the_version_of_the_abi_layer_is_the_one_that_was_measured() {
         let header = abi_stable::library::AbiHeader::VALUE;
         assert_eq!((header.abi_major, header.abi_minor), (0, 11));
+    }
+
+    #[test]
+    fn the_member_that_differs_is_named_in_a_few_steps() {
+        let steps = [
+            "0",
+            "register",
+            "register.,",
+            "obj",
+            "vtable",
+            "0",
+            "create_environment",
+            "create_environment",
+            "__returns",
+            "field_0",
+            "obj",
+            "vtable",
+            "0",
+            "execute",
+            "execute",
+            "__returns",
+            "field_0",
+            "exit_code",
+        ];
+        assert_eq!(readable(&steps), "execute.__returns.exit_code");
+        assert_eq!(readable(&[]), "");
     }
 
     #[test]
