@@ -1,6 +1,8 @@
 //! One live place where commands run.
 
 use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -136,6 +138,18 @@ impl ExecOutcome {
     }
 }
 
+/// What the kernel says of a process is what a shell would say of it.
+impl From<ExitStatus> for ExecOutcome {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::exited(code),
+            (None, Some(signal)) => Self::signalled(signal),
+            // A process that was waited for has ended in one of the two ways.
+            (None, None) => Self::exited(255),
+        }
+    }
+}
+
 /// One live place where commands run: the object that [`create_environment`] returns.
 ///
 /// Several calls may run at once. Implement [`execute`](Self::execute) and [`cleanup`](Self::cleanup); the rest has
@@ -144,6 +158,13 @@ impl ExecOutcome {
 /// [`create_environment`]: crate::TerminalEnvironmentProvider::create_environment
 pub trait Environment: Send + Sync {
     /// Runs one command to its end and passes its output to `io` as it comes.
+    ///
+    /// The end is the command's own: what a child in the background still holds open is not waited for. At
+    /// [`ExecIo::deadline`], which the host always sets, and on cancellation, everything that the command has started is killed,
+    /// and the outcome is [`ExecOutcome::timed_out`] or [`ExecOutcome::interrupted`]. A provider that takes six seconds longer is
+    /// left behind. The variables of the request hold no secrets any more; what else goes into the environment of a process on
+    /// this machine must leave out [`CreateEnvironment::strip_env`](crate::CreateEnvironment::strip_env). A relative
+    /// [`cwd`](ExecRequest::cwd) starts where the session stands.
     ///
     /// # Errors
     ///

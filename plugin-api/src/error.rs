@@ -102,6 +102,12 @@ impl Error {
         }))
     }
 
+    /// Makes an error of an operating system call: `doing` says what failed, on what.
+    #[must_use]
+    pub fn io(doing: impl fmt::Display, error: &std::io::Error) -> Self {
+        Self::new(ErrorKind::IO, format!("{doing}: {error}"))
+    }
+
     /// Says what to do about it, as one line.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {

@@ -10,8 +10,7 @@
 //! use std::process::{Command, Stdio};
 //!
 //! use hostel_plugin_api::{
-//!     CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, PluginContext,
-//!     TerminalEnvironmentProvider,
+//!     CreateEnvironment, Environment, Error, ExecIo, ExecOutcome, ExecRequest, PluginContext, TerminalEnvironmentProvider,
 //! };
 //!
 //! /// Runs each command in a fresh shell, and remembers nothing. A vendor would call his service here.
@@ -26,16 +25,10 @@
 //!         if let Some(cwd) = &request.cwd {
 //!             command.current_dir(cwd);
 //!         }
-//!         let output = command.output().map_err(|error| {
-//!             Error::new(ErrorKind::IO, format!("failed to start `sh`: {error}")).not_started()
-//!         })?;
+//!         let output = command.output().map_err(|error| Error::io("failed to start `sh`", &error).not_started())?;
 //!         io.output(&output.stdout);
 //!         io.output(&output.stderr);
-//!         // No exit code is an error, and never 0.
-//!         match output.status.code() {
-//!             Some(code) => Ok(ExecOutcome::exited(code)),
-//!             None => Err(Error::new(ErrorKind::LOST, "the shell was killed")),
-//!         }
+//!         Ok(ExecOutcome::from(output.status))
 //!     }
 //!
 //!     fn cleanup(&self) -> Result<(), Error> {
@@ -52,6 +45,15 @@
 //!
 //!     fn is_available(&self) -> bool {
 //!         true
+//!     }
+//!
+//!     // The defaults are those of a vendor's cloud. This box is on the user's own machine, and no wall stands around it.
+//!     fn is_remote(&self) -> bool {
+//!         false
+//!     }
+//!
+//!     fn is_container(&self) -> bool {
+//!         false
 //!     }
 //!
 //!     fn strip_env_keys(&self) -> Vec<String> {
@@ -118,6 +120,11 @@ mod export;
 mod io;
 mod provider;
 pub mod shell;
+
+/// For the values of settings and later fields.
+pub use serde_json;
+/// For log records, which come out of the host's log.
+pub use tracing;
 
 pub use context::{PluginContext, Surroundings};
 pub use environment::{Ended, Environment, ExecOutcome, ExecRequest, Extra};

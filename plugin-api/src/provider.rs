@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::shell::StripList;
 use crate::{Environment, Error, ErrorKind, Extra};
 
 /// Whether a provider can be used now.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Probe {
     /// The verdict.
     pub status: ProbeStatus,
@@ -60,6 +62,7 @@ impl ProbeStatus {
 
 /// One row of `hostel doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DoctorCheck {
     /// Whether all is well.
     pub ok: bool,
@@ -67,6 +70,20 @@ pub struct DoctorCheck {
     pub label: String,
     /// What was found, or what to do.
     pub detail: String,
+}
+
+impl DoctorCheck {
+    /// Makes a row that says that all is well.
+    #[must_use]
+    pub fn ok(label: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { ok: true, label: label.into(), detail: detail.into() }
+    }
+
+    /// Makes a row that says what is wrong and what to do.
+    #[must_use]
+    pub fn fail(label: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { ok: false, ..Self::ok(label, detail) }
+    }
 }
 
 /// All that the host tells a provider when it asks for an environment.
@@ -96,6 +113,14 @@ pub struct CreateEnvironment {
     pub strip_env: Vec<String>,
     /// Later fields.
     pub extra: Extra,
+}
+
+impl CreateEnvironment {
+    /// Returns [`strip_env`](Self::strip_env) in a form that can be asked.
+    #[must_use]
+    pub fn strip_list(&self) -> StripList {
+        StripList::new(self.strip_env.iter().cloned())
+    }
 }
 
 impl Default for CreateEnvironment {
@@ -143,11 +168,15 @@ pub trait TerminalEnvironmentProvider: Send + Sync + 'static {
     }
 
     /// Returns one line for pickers and lists.
+    ///
+    /// Default: "Run commands in a NAME environment".
     fn description(&self) -> String {
         format!("Run commands in a {} environment", self.display_name())
     }
 
     /// Says whether the provider can be used, and if not, what is missing.
+    ///
+    /// Default: ready if [`is_available`](Self::is_available), else that setup is needed.
     fn probe(&self) -> Probe {
         if self.is_available() {
             Probe::ready("")
@@ -157,11 +186,14 @@ pub trait TerminalEnvironmentProvider: Send + Sync + 'static {
     }
 
     /// Returns what a new user has to do, a line each.
+    ///
+    /// Default: none.
     fn setup_instructions(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Runs once after the user has chosen this backend. May ask questions on the terminal.
+    /// Runs once after the user has chosen this backend in an interactive setup, which this version of Hostel does not have yet.
+    /// May ask questions on the terminal. Default: nothing.
     ///
     /// # Errors
     ///
@@ -171,6 +203,8 @@ pub trait TerminalEnvironmentProvider: Send + Sync + 'static {
     }
 
     /// Returns the provider's rows for `hostel doctor`.
+    ///
+    /// Default: one row made of [`probe`](Self::probe).
     fn doctor_checks(&self) -> Vec<DoctorCheck> {
         let probe = self.probe();
         let ok = probe.status == ProbeStatus::READY;
@@ -183,63 +217,87 @@ pub trait TerminalEnvironmentProvider: Send + Sync + 'static {
     }
 
     /// Returns whether commands run somewhere else than on this machine.
+    ///
+    /// Default: true.
     fn is_remote(&self) -> bool {
         true
     }
 
     /// Returns what the system prompt calls the place when it cannot be probed.
+    ///
+    /// Default: "a NAME environment (likely Linux)".
     fn env_description(&self) -> String {
         format!("a {} environment (likely Linux)", self.display_name())
     }
 
     /// Returns whether paths and directories mean those of a container and not the host's.
+    ///
+    /// Default: true.
     fn is_container(&self) -> bool {
         true
     }
 
     /// Returns whether dangerous commands run without approval, because they can harm nothing but the sandbox.
+    ///
+    /// Default: what [`is_container`](Self::is_container) returns. A provider whose commands can reach anything of the user's returns false.
     fn skip_container_guards(&self) -> bool {
         self.is_container()
     }
 
     /// Returns where cached files of the host appear inside, if not under their own paths.
+    ///
+    /// Default: none.
     fn cache_path_base(&self) -> Option<String> {
         None
     }
 
     /// Returns the variables that no command may see, chosen backend or not: the vendor's own tokens.
+    ///
+    /// Default: none.
     fn strip_env_keys(&self) -> Vec<String> {
         Vec::new()
     }
 
     /// Returns whether two sessions must not share a sandbox when nothing is persistent, because the vendor resumes
     /// sandboxes by name.
+    ///
+    /// Default: false.
     fn session_isolated_when_nonpersistent(&self) -> bool {
         false
     }
 
     /// Returns the directory in which sessions start when none is configured.
+    ///
+    /// Default: none.
     fn default_cwd(&self) -> Option<String> {
         None
     }
 
     /// Returns the home directory inside, so that it is not mistaken for a path of the host's.
+    ///
+    /// Default: none.
     fn guest_home(&self) -> Option<String> {
         None
     }
 
     /// Returns whether making an environment costs money, so that the host does not make one merely to look around.
+    ///
+    /// Default: false.
     fn costs_to_create(&self) -> bool {
         false
     }
 
     /// Describes the keys below `terminal.backends.NAME`: a JSON object that maps a dotted key to
     /// `{"type": "string|text|boolean|number|list|select|secret", "description": …, "default": …, "options": […]}`.
+    ///
+    /// Default: no keys.
     fn config_schema(&self) -> Value {
         Value::Object(Extra::new())
     }
 
     /// Turns the user's `terminal.backends.NAME` into what `create_environment` gets, with the provider's own defaults.
+    ///
+    /// Default: the value as it is.
     ///
     /// # Errors
     ///
@@ -249,6 +307,8 @@ pub trait TerminalEnvironmentProvider: Send + Sync + 'static {
     }
 
     /// Checks everything that must hold before an environment is made. May be slower than `is_available`.
+    ///
+    /// Default: fails unless [`is_available`](Self::is_available). Who overrides it decides alone.
     ///
     /// # Errors
     ///
@@ -263,9 +323,11 @@ pub trait TerminalEnvironmentProvider: Send + Sync + 'static {
             ErrorKind::NOT_CONFIGURED,
             format!("backend `{}` is not ready: {detail}", self.name()),
         );
-        Err(match self.setup_instructions().first() {
-            Some(line) => error.with_hint(line.clone()).not_started(),
-            None => error.not_started(),
+        let lines = self.setup_instructions();
+        Err(if lines.is_empty() {
+            error.not_started()
+        } else {
+            error.with_hint(lines.join("; ")).not_started()
         })
     }
 }

@@ -395,3 +395,35 @@ fn nothing_of_a_name_reaches_the_terminal_as_a_control() {
     let ran = home.hostel(&["exec", "--cwd", "/\u{1b}]0;x\u{7}\nsecond", "--", "true"]).expect(125);
     assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
 }
+
+#[test]
+fn a_slow_reader_gets_everything() {
+    let home = Home::new();
+    let program = home.command("hostel", &[]).get_program().to_string_lossy().into_owned();
+    let read = |options: &str, bytes: u32, pause: &str| {
+        let script = format!(
+            "set -o pipefail; '{program}' exec {options} -- 'head -c {bytes} /dev/zero; exit 3' | (sleep {pause}; wc -c); echo ${{PIPESTATUS[0]}}"
+        );
+        let mut command = std::process::Command::new("bash");
+        command.args(["-c", &script]).env("HOSTEL_HOME", home.path());
+        finish(command, b"").text()
+    };
+    // The command is over long before its limit; only the reader is not.
+    assert_eq!(read("--timeout 1", 900_000, "2.5"), "900000\n3\n");
+    assert_eq!(read("", 3_000_000, "1.5"), "3000000\n3\n");
+}
+
+#[test]
+fn more_processes_than_descriptors_are_all_killed() {
+    let home = Home::new();
+    let program = home.command("hostel", &[]).get_program().to_string_lossy().into_owned();
+    let mark = format!("4242.{}", std::process::id());
+    let many =
+        format!("for i in $(seq 150); do (trap \"\" TERM; exec sleep {mark}) & done; echo started; wait");
+    let mut command = std::process::Command::new("bash");
+    let script = format!("ulimit -n 64; '{program}' exec --timeout 2 -- '{many}'");
+    command.args(["-c", &script]).env("HOSTEL_HOME", home.path());
+    let ran = finish(command, b"").expect(124);
+    assert_eq!(ran.text(), "started\n");
+    assert!(gone(&format!("^sleep {mark}")), "{ran:?}");
+}

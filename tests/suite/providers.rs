@@ -155,12 +155,17 @@ fn a_plugins_settings_are_typed_by_what_it_declared() {
     let _ = set("loud", "yes").expect(0);
     set("size", "huge").fails(1, "one of `small`, `large` is expected");
     let _ = set("size", "small").expect(0);
-    let _ = set("zip", "00701").expect(0);
     assert!(
-        home.config().contains("loud: true") && home.config().contains("zip: \"00701\""),
+        home.config().contains("loud: true") && home.config().contains("size: small"),
         "{}",
         home.config()
     );
+    set("luod", "yes").fails(1, "`terminal.backends.misfit.luod` is not a key that backend `misfit` reads");
+    home.set_config(
+        "terminal: {backend: misfit, backends: {misfit: {loud: perhaps}}}\nplugins: {enabled: [misfit]}\n",
+    );
+    home.exec("true")
+        .fails(125, "`terminal.backends.misfit`: `loud` is `perhaps`: `true` or `false` is expected");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::print::{Out, say};
-use crate::registry::{Entry, Flags, ask, open_in_time};
+use crate::registry::{Entry, Flags, Origin, ask, open_in_time};
 use crate::world::World;
 
 #[derive(Serialize)]
@@ -41,7 +41,10 @@ impl Row {
                 if error.kind() == ErrorKind::NOT_CONFIGURED {
                     row.status = "needs_setup";
                 }
-                error.message().clone_into(&mut row.detail);
+                row.detail = match error.hint().filter(|_| *entry.origin() != Origin::Builtin) {
+                    Some(hint) => format!("{}; {hint}", error.message()),
+                    None => error.message().to_owned(),
+                };
                 return row;
             }
         };

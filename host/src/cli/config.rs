@@ -2,15 +2,16 @@
 
 use std::process::Command;
 
-use hostel_plugin_api::ErrorKind;
+use hostel_plugin_api::{ErrorKind, Probe, ProbeStatus};
 use serde_json::json;
 
 use super::args::Config as Action;
 use super::failure::{FAILED, Failure};
 use super::print::{Out, say};
 use crate::config::schema::{self, Found, Type};
-use crate::config::{Config, ConfigFile, FileError, Key, value};
+use crate::config::{Config, ConfigFile, FileError, Key, declared, value};
 use crate::home::{Home, make_private};
+use crate::registry::{ask, open_in_time};
 use crate::world::{Options, World};
 
 /// What the last part of a key holds whose value is not shown without being asked for.
@@ -82,7 +83,7 @@ fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result
     let name = schema::alias(&key.to_string()).map_or_else(|| Ok(key.clone()), Key::parse)?;
     let holds = match schema::find(&name) {
         Found::Declared(holds) => holds,
-        Found::Open => declared_by_plugin(&world()?, &name),
+        Found::Open => declared_by_plugin(&world()?, &name, force)?,
         // What stands in the file already is somebody's, known here or not.
         Found::Unknown(_) if force || Config::load(home, None)?.get(&name).is_some() => Type::Text,
         Found::Unknown(near) => {
@@ -104,6 +105,9 @@ fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result
     if let Some(doubt) = doubt {
         say("warning", &doubt);
     }
+    if holds == Type::Backend {
+        tell_setup(&world()?, text);
+    }
     if holds == Type::Backend
         && let Ok(setting) = Config::load(home, None)?.backend()
         && setting.value.as_str() != Some(text)
@@ -113,27 +117,29 @@ fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result
     Ok(())
 }
 
-/// Finds the type that a plugin has declared for a key below its own section.
-fn declared_by_plugin(world: &World, key: &Key) -> Type {
-    let [first, second, backend, rest @ ..] = key.parts() else { return Type::Text };
+/// Finds the type that a provider has declared for a key of its own section. Where it declares any keys, others are refused.
+fn declared_by_plugin(world: &World, key: &Key, force: bool) -> Result<Type, Failure> {
+    let [first, second, backend, rest @ ..] = key.parts() else { return Ok(Type::Text) };
     if (first.as_str(), second.as_str()) != ("terminal", "backends") || rest.is_empty() {
-        return Type::Text;
+        return Ok(Type::Text);
+    }
+    if world.registry.get(backend).is_err() {
+        say("warning", &format!("there is no backend `{backend}` yet that would read this"));
     }
     let records = world.catalog.candidates.iter().filter_map(|candidate| candidate.record.as_ref());
-    let mut providers =
-        records.flat_map(|record| &record.providers).filter(|provider| provider.name == *backend);
-    let declared = providers
-        .find_map(|provider| provider.config_schema.get(rest.join(".")).cloned())
-        .unwrap_or_default();
-    match declared.get("type").and_then(serde_json::Value::as_str) {
-        Some("boolean") => Type::Boolean,
-        Some("number") => Type::Number { min: f64::MIN, whole: false },
-        Some("list") => Type::List,
-        Some("select") => {
-            let options = declared.get("options").and_then(serde_json::Value::as_array).into_iter().flatten();
-            Type::Choice(options.filter_map(|option| option.as_str().map(str::to_owned)).collect())
+    let mut providers = records.flat_map(|record| &record.providers);
+    let Some(provider) = providers.find(|provider| provider.name == *backend) else { return Ok(Type::Text) };
+    let name = rest.join(".");
+    match (
+        declared::type_of(&provider.config_schema, &name),
+        declared::nearest(&provider.config_schema, &name),
+    ) {
+        (Some(holds), _) => Ok(holds),
+        (None, Some(near)) if !force => {
+            let hint = format!("did you mean `{near}`? `--force` sets it all the same, as text");
+            Err(Failure::new(format!("`{key}` is not a key that backend `{backend}` reads")).with_hint(hint))
         }
-        _ => Type::Text,
+        (None, _) => Ok(Type::Text),
     }
 }
 
@@ -148,6 +154,18 @@ fn check_backend(world: &World, name: &str, force: bool) -> Result<Option<String
     match reason {
         Some(reason) if !force && reason.kind() == ErrorKind::NOT_CONFIGURED => Err(reason.clone().into()),
         reason => Ok(reason.map(|reason| reason.message().to_owned())),
+    }
+}
+
+/// Says what is still missing of a backend that was just selected.
+fn tell_setup(world: &World, name: &str) {
+    let Ok(provider) = world.registry.get(name).and_then(open_in_time) else { return };
+    let silent = (Probe::ready(""), Vec::new());
+    let (probe, lines) =
+        ask(&provider, "probe", silent, |provider| (provider.probe(), provider.setup_instructions()));
+    if probe.status != ProbeStatus::READY {
+        say("note", &format!("it is not ready yet: {}", probe.detail));
+        lines.iter().for_each(|line| say("note", line));
     }
 }
 

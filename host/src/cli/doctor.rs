@@ -137,7 +137,7 @@ fn provider(entry: &Arc<Entry>) -> Vec<Row> {
         Ok(provider) => provider,
         Err(error) => return vec![row(false, label, error.message(), source)],
     };
-    let silent = vec![DoctorCheck { ok: false, label, detail: "it did not answer within 2 s".into() }];
+    let silent = vec![DoctorCheck::fail(label, "it did not answer within 2 s")];
     let checks = ask(
         &provider,
         "doctor_checks",

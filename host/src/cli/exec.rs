@@ -113,7 +113,9 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     let io = Arc::new(Io::new(limit, sink(&world, arguments.json, arguments.raw, arguments.max_output))?);
     let shared: SharedIo = Arc::<Io>::clone(&io);
     let outcome = environments.execute(&world, entry, &arguments.task, request, &shared);
-    let undelivered_because = io.finish(report);
+    let killed = [Ended::TIMEOUT, Ended::INTERRUPTED];
+    let by_itself = outcome.as_ref().is_ok_and(|outcome| !killed.contains(&outcome.ended));
+    let undelivered_because = io.finish(report, by_itself);
     report.warnings.extend(environments.close());
     let outcome = outcome?;
     report.ended(&outcome);
@@ -185,18 +187,25 @@ impl Io {
         Patience { cancel: self.cancel.as_fd(), deadline: self.deadline }
     }
 
-    /// Ends the taking of output, and adds what was kept to the report. Returns why some of it could not be passed on.
-    fn finish(&self, report: &mut Report) -> Option<io::Error> {
-        self.cancel.over();
+    /// Ends the taking of output, and adds what was kept to the report. Returns why some of it could not be passed on. What is
+    /// left of the output of a command that ended by itself is waited for; that of a command that was killed is not.
+    fn finish(&self, report: &mut Report, by_itself: bool) -> Option<io::Error> {
         let failed = lock(&self.failed).take();
-        match lock(&self.sink).take() {
-            Some(Sink::Keep(collector)) => report.printed(collector.finish()),
-            Some(Sink::Screen(mut out, mut screen)) => {
-                return failed.or(out.write(&screen.finish(), self.patience()).err());
+        let deliver = |mut out: Paced| if by_itself { out.deliver(self.cancel.as_fd()).err() } else { None };
+        let late = match lock(&self.sink).take() {
+            Some(Sink::Keep(collector)) => {
+                report.printed(collector.finish());
+                None
             }
-            Some(Sink::Raw(_)) | None => {}
-        }
-        failed
+            Some(Sink::Screen(mut out, mut screen)) => {
+                let last = out.write(&screen.finish(), self.patience()).err();
+                last.or_else(|| deliver(out))
+            }
+            Some(Sink::Raw(out)) => deliver(out),
+            None => None,
+        };
+        self.cancel.over();
+        failed.or(late)
     }
 }
 

@@ -45,7 +45,11 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Exec(arguments) => return Ok(exec::run(arguments)),
         Command::Plugins { action } => plugins::run(action, &mut out)?,
         Command::Backends { json } => backends::list(&World::open(Options::default())?, json, &mut out)?,
-        Command::Status { json } => backends::status(&World::open(Options::default())?, json, &mut out)?,
+        Command::Status { json } => {
+            let mut world = World::open(Options::default())?;
+            world.catalog.look_at_libraries();
+            backends::status(&world, json, &mut out)?;
+        }
         Command::Doctor { json } => return doctor::run(json, &mut out),
         Command::Config { action } => return config::run(action, &mut out),
         Command::Completions { shell } => {

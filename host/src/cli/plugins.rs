@@ -11,11 +11,11 @@ use crate::world::{Options, World};
 
 pub(super) fn run(action: Plugins, out: &mut Out) -> Result<(), Failure> {
     let mut world = World::open(Options::default())?;
+    if matches!(action, Plugins::List { .. } | Plugins::Show { .. }) {
+        world.catalog.look_at_libraries();
+    }
     match action {
-        Plugins::List { json } => {
-            world.catalog.look_at_libraries();
-            list(&world, json, out)
-        }
+        Plugins::List { json } => list(&world, json, out),
         Plugins::Show { name, json } => show(&world, &name, json, out),
         Plugins::Enable { name } => enable(&world, &name, out),
         Plugins::Disable { name } => {

@@ -52,5 +52,10 @@ pub(super) fn say(word: &str, text: &str) {
 
 /// Makes control characters visible: names and descriptions come from other people's files.
 pub(super) fn visible(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+    let shown = |character: char| match character {
+        '\n' | '\t' => ' ',
+        character if character.is_control() => '\u{fffd}',
+        character => character,
+    };
+    text.chars().map(shown).collect()
 }

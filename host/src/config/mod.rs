@@ -1,6 +1,7 @@
 //! The configuration: `config.yaml`, what overrides it, and how it is changed.
 
 mod check;
+pub mod declared;
 mod edit;
 mod effective;
 mod file;

@@ -6,15 +6,18 @@
 mod running;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use hostel_plugin_api::shell::{StripList, end_call};
 use hostel_plugin_api::{CreateEnvironment, Environment, Error, ErrorKind, ExecOutcome, ExecRequest};
 
 use running::Ran;
 pub use running::SharedIo;
 
+use crate::config::declared;
 use crate::registry::{Entry, Flags};
 use crate::world::World;
 use crate::{home, policy};
@@ -66,6 +69,8 @@ impl Environments {
         io: &SharedIo,
     ) -> Result<ExecOutcome, Error> {
         let environment = self.get(world, entry, task)?;
+        request.call_id = call_id();
+        let call_id = request.call_id.clone();
         let mut warnings = running::withhold(&mut request, &policy::secrets::strip_list(&world.registry));
         let named = |error: Error| error.with_context(format_args!("backend `{}`", entry.name()));
         let mut outcome = match running::run(environment, request, io).map_err(named)? {
@@ -82,6 +87,7 @@ impl Environments {
             Ran::Abandoned(outcome) => {
                 // Its thread may hold whatever a cleanup would wait for.
                 self.forget(entry.name(), task);
+                end_call(&call_id);
                 warnings.push(format!(
                     "backend `{}` did not end the command; it was left to itself",
                     entry.name()
@@ -137,6 +143,13 @@ impl Environments {
     }
 }
 
+/// Makes a name for a call that no other has.
+fn call_id() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let since = UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos());
+    format!("{:x}_{since:x}_{:x}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -171,8 +184,16 @@ fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environmen
     };
     let section = config.section(&format!("terminal.backends.{name}"));
     let named = |error: Error| error.with_context(format_args!("backend `{name}`")).not_started();
+    declared::check(&provider.config_schema(), &section).map_err(|reason| {
+        let message = format!("`terminal.backends.{name}`: {reason}");
+        Error::new(ErrorKind::INVALID_REQUEST, message).not_started()
+    })?;
     let resolved = provider.resolve_config(section).map_err(named)?;
-    provider.check_requirements(&resolved).map_err(Error::not_started)?;
+    provider.check_requirements(&resolved).map_err(|error| {
+        // The default of it names the backend itself.
+        let error = error.not_started();
+        if error.message().contains(name) { error } else { named(error) }
+    })?;
     let flags = Flags::read(&provider);
     let state_dir = world.home.task(name, task);
     home::make_private(&state_dir).map_err(|error| {
@@ -191,9 +212,9 @@ fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environmen
     // The setting speaks of containers; a session on this machine is always taken up again.
     request.persistent =
         !flags.is_container || config.flag("terminal.container_persistent").map_err(invalid)?;
-    request.strip_env = policy::secrets::strip_list(&world.registry).patterns().to_vec();
     // What the provider names now may be more than what it named when it was enabled.
-    request.strip_env.extend(flags.strip_env_keys.iter().cloned());
+    let strip = world.registry.strip_env().into_iter().chain(flags.strip_env_keys.iter().cloned());
+    request.strip_env = StripList::new(strip).patterns().to_vec();
     tracing::debug!(backend = name, task, "making an environment");
     provider.create_environment(request).map_err(named)
 }

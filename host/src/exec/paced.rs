@@ -2,7 +2,8 @@
 //!
 //! A pager that waits for a key, or a pipe whose reader sleeps, blocks a writer for as long as it likes. The command's time
 //! limit and the user's Ctrl-C must hold all the same, so writing waits for room, for the cancellation and for the deadline at
-//! once. Once one of the last two has come, what finds no room at once is dropped: the command is being killed.
+//! once. What finds no room once one of the last two has come is kept, up to a limit: if the command had ended by itself before
+//! that, its whole output is still delivered in the end; if it is being killed, what nobody reads is dropped.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,12 +16,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// What fits into a pipe that says it has room (`PIPE_BUF`).
 const ALWAYS_FITS: usize = 4096;
 
+/// The most that is kept: more than stands in the pipe of a command that has ended.
+const LARGEST_KEPT: usize = 4 * 1024 * 1024;
+
 /// A descriptor to write to.
 #[derive(Debug)]
 pub struct Paced {
     /// A second opening of the same file that does not block; none where that cannot be had.
     unblocked: Option<File>,
+    /// Whether waiting is over for now.
     given_up: bool,
+    /// What has found no room.
+    kept: Vec<u8>,
+    /// Bytes that were not even kept.
+    dropped: u64,
 }
 
 /// Until when a write may wait.
@@ -46,37 +55,66 @@ impl Paced {
         });
         // A regular file would be opened anew at its beginning, and never blocks for long.
         let unblocked = if is_stream { options.open("/proc/self/fd/1").ok() } else { None };
-        Self { unblocked, given_up: false }
+        Self { unblocked, given_up: false, kept: Vec::new(), dropped: 0 }
     }
 
-    /// Writes all of `bytes`, unless waiting is over before there is room.
+    /// Writes `bytes`, or keeps what finds no room before waiting is over.
     ///
     /// # Errors
     ///
     /// Fails if the output is closed or cannot be written to.
-    pub fn write(&mut self, mut bytes: &[u8], patience: Patience<'_>) -> io::Result<()> {
-        while !bytes.is_empty() && !self.given_up {
+    pub fn write(&mut self, bytes: &[u8], patience: Patience<'_>) -> io::Result<()> {
+        let written =
+            if self.kept.is_empty() && !self.given_up { self.try_write(bytes, patience)? } else { 0 };
+        let rest = &bytes[written..];
+        let room = LARGEST_KEPT.saturating_sub(self.kept.len()).min(rest.len());
+        self.kept.extend_from_slice(&rest[..room]);
+        self.dropped += (rest.len() - room) as u64;
+        Ok(())
+    }
+
+    /// Delivers what was kept, waiting for the reader as long as nobody cancels.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the output is closed, or if some of it could not even be kept.
+    pub fn deliver(&mut self, cancel: BorrowedFd<'_>) -> io::Result<()> {
+        let kept = std::mem::take(&mut self.kept);
+        self.given_up = false;
+        let written = self.try_write(&kept, Patience { cancel, deadline: None })?;
+        let missing = (kept.len() - written) as u64 + self.dropped;
+        if missing == 0 {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, format!("{missing} bytes found no reader in time")))
+    }
+
+    /// Writes as much as there is room for until waiting is over. Returns how much that was.
+    fn try_write(&mut self, bytes: &[u8], patience: Patience<'_>) -> io::Result<usize> {
+        let mut done = 0;
+        while done < bytes.len() {
             if self.unblocked.is_none() && !self.wait(patience)? {
-                return Ok(());
+                break;
             }
+            let rest = &bytes[done..];
             let written = match &mut self.unblocked {
-                Some(file) => file.write(bytes),
-                None => rustix::io::write(io::stdout(), &bytes[..bytes.len().min(ALWAYS_FITS)])
+                Some(file) => file.write(rest),
+                None => rustix::io::write(io::stdout(), &rest[..rest.len().min(ALWAYS_FITS)])
                     .map_err(io::Error::from),
             };
             match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => bytes = &bytes[count..],
+                Ok(count) => done += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if !self.wait(patience)? {
-                        return Ok(());
+                        break;
                     }
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(done)
     }
 
     /// Waits for room. Returns whether there is some; if waiting is over, nothing is waited for any more.

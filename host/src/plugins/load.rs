@@ -335,6 +335,11 @@ impl Opened {
             }
             seen.push(fold(own));
         }
+        if let Some(missing) = self.manifest.provides.iter().find(|provided| !seen.contains(&fold(provided)))
+        {
+            let reason = format!("its manifest provides `{missing}`, but it did not register that");
+            return Err(failed(reason, "take the name out of `provides` in `plugin.yaml`"));
+        }
         let registered = |provider: ForeignProvider| {
             let strip_env = provider.try_strip_env_keys().map_err(|error| error.to_string());
             Registered { provider, strip_env }

@@ -88,8 +88,10 @@ struct Ending {
 /// What the output is worth waiting for.
 enum Output {
     Open,
-    /// The process has ended at the first instant; the last byte came at the second.
+    /// The process has ended. So many bytes stood in the pipe then, which are owed however slowly they are taken; what comes
+    /// after them is waited for a little. The last byte came at `last`, and the last of those owed at `since`.
     Draining {
+        owed: usize,
         since: Instant,
         last: Instant,
     },
@@ -97,8 +99,19 @@ enum Output {
 }
 
 impl Call<'_> {
-    /// Runs the process to its end, and reaps it.
+    /// Runs the process to its end, and reaps it. Where it loses track of the process, it kills it.
     pub(super) fn run(mut self) -> io::Result<Finished> {
+        let finished = self.attend();
+        if finished.is_err() {
+            let members = self.tree.members();
+            members.iter().for_each(|member| member.signal(Signal::KILL));
+            self.signal_leader(&members, Signal::KILL);
+        }
+        self.reap(finished.as_ref().is_ok_and(|finished| finished.end.is_some()));
+        finished
+    }
+
+    fn attend(&mut self) -> io::Result<Finished> {
         rustix::io::ioctl_fionbio(&self.output, true)?;
         if let Some(feed) = &self.feed {
             rustix::io::ioctl_fionbio(&feed.pipe, true)?;
@@ -114,10 +127,9 @@ impl Call<'_> {
                 match self.output.read(&mut buffer) {
                     Ok(0) => output = Output::Closed,
                     Ok(count) => {
-                        if let Output::Draining { last, .. } = &mut output {
-                            *last = now;
-                        }
                         let flow = self.io.output(&buffer[..count]);
+                        // Whoever takes it may have taken his time.
+                        output.took(count, Instant::now());
                         if flow == Flow::Stop && ending.is_none() {
                             ending = Some(self.begin(Cause::Interrupt, now));
                         }
@@ -134,7 +146,9 @@ impl Call<'_> {
                 if end.is_some() {
                     self.feed = None;
                     if matches!(output, Output::Open) {
-                        output = Output::Draining { since: now, last: now };
+                        let owed = rustix::io::ioctl_fionread(&self.output).unwrap_or(0);
+                        let owed = usize::try_from(owed).unwrap_or(0);
+                        output = Output::Draining { owed, since: now, last: now };
                     }
                 }
             }
@@ -167,7 +181,6 @@ impl Call<'_> {
             swallow(&self.output);
         }
         let (cause, survivors) = ending.map_or((None, 0), |stage| (Some(stage.cause), stage.members.len()));
-        self.reap(end.is_some());
         Ok(Finished { end, cause, survivors })
     }
 
@@ -207,7 +220,11 @@ impl Call<'_> {
             None if ended => output.until(),
             None => self.io.deadline(),
         };
-        let unheard = !ended && ending.is_none() && self.io.cancel_fd().is_none();
+        // Who has no descriptor to wait for is asked now and then.
+        let unheard = match ending {
+            Some(stage) => stage.members.iter().any(|member| member.fd.is_none()),
+            None => !ended && self.io.cancel_fd().is_none(),
+        };
         let deadline = if unheard {
             Some(deadline.map_or(Instant::now() + ASK, |at| at.min(Instant::now() + ASK)))
         } else {
@@ -231,9 +248,8 @@ impl Call<'_> {
         }
         match ending {
             Some(stage) => {
-                sources.extend(
-                    stage.members.iter().map(|member| (Source::Member, member.fd.as_fd(), PollFlags::IN)),
-                );
+                let held = stage.members.iter().filter_map(|member| member.fd.as_ref());
+                sources.extend(held.map(|fd| (Source::Member, fd.as_fd(), PollFlags::IN)));
             }
             None => sources.extend(self.io.cancel_fd().map(|fd| (Source::Cancel, fd, PollFlags::IN))),
         }
@@ -243,7 +259,7 @@ impl Call<'_> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut ready = Ready::default();
+        let mut ready = Ready { member: ending.is_some() && unheard, ..Ready::default() };
         for ((source, ..), fd) in sources.iter().zip(&fds) {
             if fd.revents().is_empty() {
                 continue;
@@ -287,8 +303,8 @@ impl Call<'_> {
         if ended {
             wait();
         } else {
-            // It is stuck in the kernel: whoever wakes it must not leave a zombie.
-            std::thread::spawn(wait);
+            // It is stuck in the kernel: whoever wakes it must not leave a zombie. Without a thread it will.
+            let _ = std::thread::Builder::new().name("reap".into()).spawn(wait);
         }
     }
 }
@@ -313,25 +329,34 @@ struct Ready {
 }
 
 impl Output {
+    fn took(&mut self, count: usize, now: Instant) {
+        if let Self::Draining { owed, since, last } = self {
+            if *owed > 0 {
+                *since = now;
+            }
+            *owed = owed.saturating_sub(count);
+            *last = now;
+        }
+    }
+
+    /// Returns when waiting for more is over.
     fn until(&self) -> Option<Instant> {
         match self {
-            Self::Open | Self::Closed => None,
-            Self::Draining { since, last } => Some((*last + DRAIN_IDLE).min(*since + DRAIN_LIMIT)),
+            Self::Draining { owed: 0, since, last } => Some((*last + DRAIN_IDLE).min(*since + DRAIN_LIMIT)),
+            Self::Open | Self::Draining { .. } | Self::Closed => None,
         }
     }
 
     fn is_done(&self, now: Instant) -> bool {
-        match self {
-            Self::Open => false,
-            Self::Draining { .. } => self.until().is_some_and(|until| now >= until),
-            Self::Closed => true,
-        }
+        matches!(self, Self::Closed) || self.until().is_some_and(|until| now >= until)
     }
 }
 
 impl Ending {
     /// Looks again who is alive.
     fn refresh(&mut self, tree: &Tree) {
+        // First let go of those held before: there may be more members than descriptors.
+        self.members.clear();
         self.members = tree.members();
         if self.killed {
             for member in &self.members {
@@ -370,9 +395,8 @@ fn swallow(output: &std::io::PipeReader) {
     match start() {
         Ok(reader) => {
             let wait = move || waitid(WaitId::PidFd(reader.pidfd.as_fd()), WaitIdOptions::EXITED);
-            std::thread::spawn(move || {
-                let _ = wait();
-            });
+            // Without a thread it stays a zombie as long as we live.
+            let _ = std::thread::Builder::new().name("reap".into()).spawn(wait);
         }
         Err(error) => tracing::debug!(%error, "nobody reads what is left in the background"),
     }

@@ -31,3 +31,4 @@ pub use environ::StripList;
 pub use session::{SessionOptions, ShellEnvironment};
 pub use state::lock_within;
 pub use transport::{Launch, LocalTransport, Process, Shell, Transport, find_program};
+pub use tree::end_call;

@@ -163,7 +163,8 @@ impl<T: Transport> ShellEnvironment<T> {
         // A call within a call belongs to both.
         let outer =
             self.options.base_env.iter().find(|(name, _)| name == MARK).map(|(_, marks)| marks.as_os_str());
-        let marks = [outer.unwrap_or_default().as_bytes(), mark.as_bytes()].join(&b':');
+        let marks =
+            outer.map(OsStr::as_bytes).into_iter().chain([mark.as_bytes()]).collect::<Vec<_>>().join(&b':');
         env.push((MARK.into(), OsString::from_vec(marks)));
         let process = self.transport.start(Launch {
             argv: boot::argv(&self.transport.shell()?, &self.transport.record_path(record.path())),

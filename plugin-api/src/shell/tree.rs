@@ -8,8 +8,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use super::environ::MARK;
 
@@ -24,7 +26,9 @@ pub(super) struct Tree {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) id: i32,
-    pub(super) fd: OwnedFd,
+    /// None where there are no descriptors left; the number is then checked each time.
+    pub(super) fd: Option<OwnedFd>,
+    started: u64,
 }
 
 impl Tree {
@@ -68,10 +72,34 @@ impl Tree {
     }
 }
 
+/// Ends every process on this machine that carries a call's id as `HOSTEL_CALL`, and waits up to a second for them to be gone.
+/// For a host whose provider has not done so.
+pub fn end_call(call_id: &str) {
+    let tree = Tree { mark: call_id.as_bytes().to_vec(), leader: NOBODY };
+    let until = Instant::now() + Duration::from_secs(1);
+    loop {
+        let members = tree.members();
+        if members.is_empty() || Instant::now() >= until {
+            return;
+        }
+        members.iter().for_each(|member| member.signal(Signal::KILL));
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// No process has this number.
+const NOBODY: i32 = -1;
+
 impl Member {
     pub(super) fn signal(&self, signal: Signal) {
         // It may have ended in the meantime, which is what is wanted.
-        let _ = pidfd_send_signal(&self.fd, signal);
+        let _ = match (&self.fd, Pid::from_raw(self.id)) {
+            (Some(fd), _) => pidfd_send_signal(fd, signal),
+            (None, Some(pid)) if Stat::read(self.id).is_some_and(|stat| stat.started == self.started) => {
+                kill_process(pid, signal)
+            }
+            (None, _) => Ok(()),
+        };
     }
 }
 
@@ -103,8 +131,13 @@ impl Stat {
 
     /// Takes hold of the process, if it is still the same one.
     fn hold(&self) -> Option<Member> {
-        let fd = pidfd_open(Pid::from_raw(self.id)?, PidfdFlags::empty()).ok()?;
-        (Self::read(self.id)?.started == self.started).then_some(Member { id: self.id, fd })
+        let fd = match pidfd_open(Pid::from_raw(self.id)?, PidfdFlags::empty()) {
+            Ok(fd) => Some(fd),
+            Err(rustix::io::Errno::SRCH) => return None,
+            Err(_) => None,
+        };
+        let same = Self::read(self.id)?.started == self.started;
+        same.then_some(Member { id: self.id, fd, started: self.started })
     }
 }
 
