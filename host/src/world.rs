@@ -53,8 +53,8 @@ pub struct World {
     pub catalog: Catalog,
     /// The backends.
     pub registry: Registry,
-    /// A line for each registration that was refused.
-    pub refused: Vec<String>,
+    /// What the user should know of the plugins, a line each.
+    pub remarks: Vec<String>,
 }
 
 impl World {
@@ -71,8 +71,8 @@ impl World {
         let catalog = catalog.map_err(|error| OpenError::Plugins(home.plugins(), error))?;
         let mut registry = Registry::default();
         backends::fill(&mut registry)?;
-        let refused = plugins::fill(&mut registry, &catalog, &home, &config);
-        Ok(Self { home, config, catalog, registry, refused })
+        let remarks = plugins::fill(&mut registry, &catalog, &home, &config);
+        Ok(Self { home, config, catalog, registry, remarks })
     }
 
     /// Returns the entry of the selected backend.
@@ -83,7 +83,7 @@ impl World {
     pub fn selected(&self) -> Result<&Arc<Entry>, Error> {
         let setting = self.config.sound().and_then(|()| self.config.backend()).map_err(|error| {
             let error = Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started();
-            error.with_hint("`hostel config check` shows all that does not fit")
+            error.with_hint("`hostel config check` lists everything that is wrong")
         })?;
         let name = setting.value.as_str().unwrap_or_default();
         self.registry

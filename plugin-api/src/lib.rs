@@ -13,7 +13,7 @@
 //!     CreateEnvironment, Environment, Error, ExecIo, ExecOutcome, ExecRequest, PluginContext, TerminalEnvironmentProvider,
 //! };
 //!
-//! /// Runs each command in a fresh shell, and remembers nothing. A vendor would call his service here.
+//! /// Runs each command in a fresh shell, and remembers nothing. A vendor would call its service here.
 //! struct PlainBox;
 //!
 //! impl Environment for PlainBox {

@@ -199,9 +199,9 @@ fn a_timeout_keeps_the_output_and_kills_the_tree() {
     let ran = run("trap '' TERM INT HUP; echo armed; while :; do sleep 0.2; done", 0.5);
     assert_eq!((ran.output.as_str(), ran.outcome.exit_code), ("armed\n", 124));
     assert!(ran.took < Duration::from_millis(2500), "{:?}", ran.took);
-    let tree = "setsid sleep 7771 & (setsid sh -c 'sleep 7772 & exit' &)\nbash -c 'exec -a renamed sleep 7773' &\nsleep 7774";
+    let tree = "setsid sleep 7761 & (setsid sh -c 'sleep 7762 & exit' &)\nbash -c 'exec -a renamed sleep 7763' &\nsleep 7764";
     assert_eq!(run(tree, 0.5).outcome.exit_code, 124);
-    assert_eq!(session.output("pgrep -fa 'sleep 777[0-9]|renamed 777[3]'"), "");
+    assert_eq!(session.output("pgrep -fa 'sleep 776[0-9]|renamed 776[3]'"), "");
 }
 
 #[test]

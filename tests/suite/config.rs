@@ -16,8 +16,7 @@ fn an_edit_changes_what_was_asked_for_and_nothing_else() {
     let _ = home.hostel(&["config", "set", "terminal.backend", "docker"]).expect(0);
     let edited = FILE.replace("local", "docker");
     assert_eq!(home.config(), edited);
-    home.hostel(&["config", "set", "new.deep.key", "5"])
-        .fails(1, "`new.deep.key` is not a key that anything reads");
+    home.hostel(&["config", "set", "new.deep.key", "5"]).fails(1, "`new.deep.key` is not a known key");
     assert_eq!(home.config(), edited);
     let _ = home.hostel(&["config", "set", "--force", "new.deep.key", "5"]).expect(0);
     assert!(home.config().starts_with(&edited), "{}", home.config());
@@ -76,8 +75,8 @@ fn the_keys_type_decides_and_both_yamls_read_the_same() {
     let _ = set("terminal.container_persistent", "false").expect(0);
     assert!(home.config().contains("container_persistent: false"), "{}", home.config());
     let before = home.config();
-    set("agent.", "5").fails(1, "a part between the dots is empty");
-    set("a..b", "1").fails(1, "a part between the dots is empty");
+    set("agent.", "5").fails(1, "it has an empty part");
+    set("a..b", "1").fails(1, "it has an empty part");
     set("approvals.mode", "manual").fails(1, "one of `ask`, `off`, `deny` is expected");
     set("terminal.container_persistent", "perhaps").fails(1, "`true` or `false` is expected");
     assert_eq!(home.config(), before);
@@ -134,10 +133,10 @@ fn sections_lists_and_scalars_are_not_run_over() {
     for (key, reason) in [
         ("terminal", "it is a section"),
         ("hooks[1].run", "is not a key"),
-        ("hooks.7.run", "is not a key that anything reads"),
-        ("model.name", "is not a key that anything reads"),
-        ("hooks.x", "is not a key that anything reads"),
-        ("terminall.backend", "is not a key that anything reads"),
+        ("hooks.7.run", "is not a known key"),
+        ("model.name", "is not a known key"),
+        ("hooks.x", "is not a known key"),
+        ("terminall.backend", "is not a known key"),
     ] {
         set(key, "docker").fails(1, reason);
         assert_eq!(home.config(), file);
@@ -224,7 +223,7 @@ fn an_unknown_backend_cannot_be_selected_and_an_override_is_told() {
     let mut command = home.command("hostel", &["config", "set", "terminal.backend", "local"]);
     command.env("HOSTEL_TERMINAL_BACKEND", "docker");
     let ran = finish(command, b"").expect(0);
-    assert_eq!(ran.stderr, "warning: environment: HOSTEL_TERMINAL_BACKEND overrides it now\n");
+    assert_eq!(ran.stderr, "warning: environment: HOSTEL_TERMINAL_BACKEND overrides this setting\n");
 }
 
 #[test]

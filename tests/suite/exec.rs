@@ -14,6 +14,15 @@ fn gone(pattern: &str) -> bool {
     output.stdout.is_empty()
 }
 
+/// Waits until a process whose command line matches is there.
+fn wait_for(pattern: &str) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while gone(pattern) {
+        assert!(Instant::now() < until, "`{pattern}` did not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn output_that_looks_like_a_status_changes_nothing() {
     let home = Home::new();
@@ -79,7 +88,7 @@ fn an_interrupt_ends_the_tree_and_gives_130() {
     let home = Home::new();
     for signal in [Signal::INT, Signal::TERM] {
         let mut command =
-            home.command("hostel", &["exec", "--", "echo started; setsid sleep 8881 & sleep 8882"]);
+            home.command("hostel", &["exec", "--", "setsid sleep 8881 & echo started; sleep 8882"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut first = [0; 8];
         child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
@@ -93,9 +102,7 @@ fn an_interrupt_ends_the_tree_and_gives_130() {
         let mut command = home.command("hostel", &["exec", "--json", "--", "echo half; sleep 8883"]);
         let child = command.stdout(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
-        while gone("^sleep 8883") {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_for("^sleep 8883");
         kill_process(pid, Signal::INT).unwrap();
         let output = child.wait_with_output().unwrap();
         serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
@@ -319,9 +326,7 @@ fn a_reader_that_does_not_read_holds_up_neither_limit_nor_signal() {
     assert!(start.elapsed() < Duration::from_secs(5) && gone("^yes 9994"));
     let mut child =
         home.command("hostel", &["exec", "--", "yes 9995"]).stdout(Stdio::piped()).spawn().unwrap();
-    while gone("^yes 9995") {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for("^yes 9995");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(gone("^yes 9995"));
@@ -334,11 +339,12 @@ fn signals_that_the_starter_ignores_change_nothing() {
     let run = |script: &str| {
         let mut command = std::process::Command::new("bash");
         command.args(["-c", &script.replace("HOSTEL", &program)]).env("HOSTEL_HOME", home.path());
+        command.current_dir(home.path());
         finish(command, b"")
     };
     let ran = run("trap '' CHLD; HOSTEL exec --timeout 5 -- 'exit 7'").expect(7);
     assert!(ran.took < Duration::from_secs(3), "{ran:?}");
-    let ran = run("trap '' HUP; HOSTEL exec -- 'sleep 0.5; echo done' & sleep 0.2; kill -HUP $!; wait $!")
+    let ran = run("trap '' HUP; HOSTEL exec -- 'echo up > up; sleep 1; echo done' & until [ -e up ]; do sleep 0.05; done; kill -HUP $!; wait $!")
         .expect(0);
     assert_eq!(ran.text(), "done\n");
 }
@@ -348,8 +354,11 @@ fn what_is_left_in_the_background_may_go_on_writing() {
     let home = Home::new();
     let ran = home.exec("(sleep 0.4; echo late; echo alive > flag) & echo started").expect(0);
     assert_eq!(ran.text(), "started\n");
-    std::thread::sleep(Duration::from_millis(900));
-    assert_eq!(fs::read_to_string(home.path().join("flag")).unwrap(), "alive\n");
+    let (flag, until) = (home.path().join("flag"), Instant::now() + Duration::from_secs(20));
+    while fs::read_to_string(&flag).unwrap_or_default() != "alive\n" {
+        assert!(Instant::now() < until, "it died of its first late write");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

@@ -122,10 +122,10 @@ fn a_library_that_lies_or_crashes_takes_nobody_along() {
             "{GOOD_VERSION}#include <stdlib.h>\nconst char hostel_plugin_root[256] = \"x\";\n__attribute__((constructor)) static void run(void) {{ {body} }}\n"
         )
     };
-    refused("segv", "killed the process that looked at it first (SIGSEGV)", |path| {
+    refused("segv", "crashed while it was being inspected (SIGSEGV)", |path| {
         compile_c(&crash("*(volatile int *)8 = 1;"), path, &[]);
     });
-    refused("exits", "ended the process that looked at it first (exit code 3)", |path| {
+    refused("exits", "exited while it was being inspected (exit code 3)", |path| {
         compile_c(&crash("_exit(3);").replace("stdlib", "unistd"), path, &[]);
     });
 }
@@ -157,7 +157,7 @@ fn the_library_that_was_enabled_is_the_one_that_runs() {
     fs::write(&library, &bytes).unwrap();
     exec().fails(125, "plugin `acmebox` cannot be loaded (checksum): ");
     let shown = home.hostel(&["plugins", "show", "acmebox"]).expect(0).text();
-    assert!(shown.contains("problem:") && shown.contains("not the one that was enabled"), "{shown}");
+    assert!(shown.contains("problem:") && shown.contains("not the file that was enabled"), "{shown}");
     assert_eq!(home.exec("echo hi").expect(0).text(), "hi\n");
     let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
     let _ = exec().expect(0);
@@ -268,6 +268,6 @@ fn what_is_wrong_with_a_library_shows_in_lists() {
     fs::write(&library_path, "not a library").unwrap();
     let row = home.hostel(&["plugins", "list", "--json"]).expect(0).json()[0].clone();
     assert_eq!(row["status"], "error");
-    assert!(row["error"].as_str().unwrap().contains("is not the one that was enabled"), "{row}");
+    assert!(row["error"].as_str().unwrap().contains("is not the file that was enabled"), "{row}");
     assert!(home.hostel(&["doctor"]).expect(1).text().contains("FAIL"));
 }

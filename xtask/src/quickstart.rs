@@ -40,7 +40,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Runs a line as a user would type it who has his home in `home`.
+/// Runs a line as a user would type it whose home is `home`.
 fn type_in(line: &str, home: &Path, programs: &Path, folders: &Path) -> Result<i32> {
     let mut path = OsString::from(programs);
     path.push(":");

@@ -15,11 +15,11 @@ use clap_complete::Shell;
     after_help = "Examples:\n  hostel exec -- 'cargo test 2>&1 | tail'     run a command where `terminal.backend` says\n  \
                   hostel plugins enable acmebox               let a plugin's backends be used\n  \
                   hostel config set terminal.backend acmebox  choose one\n  \
-                  hostel doctor                               see what is wrong\n\n\
+                  hostel doctor                               diagnose problems\n\n\
                   Exit codes: 0 done, 1 failed, 2 wrong usage; those of `exec` are in `hostel exec --help`"
 )]
 pub(super) struct Arguments {
-    /// Say what happens on stderr (-vv: more)
+    /// Log to stderr (-vv, -vvv: more)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(super) verbose: u8,
     #[command(subcommand)]
@@ -54,7 +54,7 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Look for what is wrong; exit code 1 if anything is
+    /// Diagnose problems; exit code 1 if there are any
     #[command(
         after_help = "Examples:\n  hostel doctor\n  hostel doctor --json | jq '.[] | select(.ok == false)'"
     )]
@@ -99,25 +99,25 @@ pub(super) struct Exec {
     /// Name the session whose directory and variables are kept
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(super) task: String,
-    /// End the command after so many seconds
+    /// Kill the command after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(super) timeout: Option<Duration>,
-    /// Run in this directory, this time only
+    /// Run this command in this directory
     #[arg(long, value_name = "DIR")]
     pub(super) cwd: Option<String>,
-    /// Set a variable, this time only; `--env K` takes its value from our own environment
+    /// Set a variable for this command; `--env K` takes its value from Hostel's environment
     #[arg(long, value_name = "K=V", action = ArgAction::Append)]
     pub(super) env: Vec<String>,
-    /// Pass our standard input on; otherwise the command's is empty
+    /// Forward standard input (otherwise the command reads nothing)
     #[arg(long)]
     pub(super) stdin: bool,
-    /// Pass the bytes on unchanged even to a terminal
+    /// Do not escape control characters on a terminal
     #[arg(long, conflicts_with = "json")]
     pub(super) raw: bool,
     /// Print one JSON object when the command has ended
     #[arg(long)]
     pub(super) json: bool,
-    /// Keep at most so much output in the JSON object
+    /// Maximum bytes of output in the JSON object
     #[arg(long, value_name = "BYTES", default_value_t = 1024 * 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_output: u32,
     /// The command
@@ -199,7 +199,7 @@ pub(super) enum Config {
     Edit,
     /// Print the file's path
     Path,
-    /// Look for unknown keys and values that do not fit; exit code 1 if one does not
+    /// Report unknown keys and wrong values; exit code 1 on a wrong value
     Check {
         /// Print JSON
         #[arg(long)]

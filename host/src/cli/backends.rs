@@ -100,7 +100,7 @@ pub(super) fn list(world: &World, json: bool, out: &mut Out) -> Result<(), Failu
     if let Err(error) = world.selected() {
         say("warning", error.message());
     }
-    for line in &world.refused {
+    for line in &world.remarks {
         say("warning", line);
     }
     Ok(())
@@ -134,7 +134,7 @@ pub(super) fn status(world: &World, json: bool, out: &mut Out) -> Result<(), Fai
         vec!["state:".into(), state],
         vec![
             "plugins:".into(),
-            format!("{} found, {enabled} enabled, {bad} bad", world.catalog.candidates.len()),
+            format!("{} found, {enabled} enabled, {bad} unusable", world.catalog.candidates.len()),
         ],
     ])?;
     Ok(())

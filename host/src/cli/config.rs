@@ -9,7 +9,7 @@ use super::args::Config as Action;
 use super::failure::{FAILED, Failure};
 use super::print::{Out, say};
 use crate::config::schema::{self, Found, Type};
-use crate::config::{Config, ConfigFile, FileError, Key, declared, value};
+use crate::config::{self, Config, ConfigFile, FileError, Key, declared, value};
 use crate::home::{Home, make_private};
 use crate::registry::{ask, open_in_time};
 use crate::world::{Options, World};
@@ -17,6 +17,17 @@ use crate::world::{Options, World};
 /// What the last part of a key holds whose value is not shown without being asked for.
 const SECRET: [&str; 9] =
     ["token", "secret", "password", "passwd", "api_key", "apikey", "private_key", "bearer", "credential"];
+
+const MASK: &str = "********";
+
+/// Returns a value in one line.
+fn flow(value: &serde_yaml::Value) -> String {
+    let nested = |item: &serde_yaml::Value| item.is_mapping() || item.is_sequence();
+    match value.as_sequence() {
+        Some(items) if items.iter().any(nested) => json!(value).to_string(),
+        _ => value::shown(value),
+    }
+}
 
 pub(super) fn run(action: Action, out: &mut Out) -> Result<u8, Failure> {
     let home = Home::find()?;
@@ -41,14 +52,28 @@ fn is_secret(key: &str) -> bool {
     last == "auth" || SECRET.iter().any(|word| last.contains(word))
 }
 
+/// Returns a value with all secrets in it masked, also those inside lists and maps.
+fn masked(key: &str, value: &serde_yaml::Value) -> serde_yaml::Value {
+    if is_secret(key) {
+        return serde_yaml::Value::String(MASK.into());
+    }
+    match value {
+        serde_yaml::Value::Sequence(items) => {
+            items.iter().map(|item| masked("", item)).collect::<Vec<_>>().into()
+        }
+        serde_yaml::Value::Mapping(map) => {
+            let pairs = map.iter().map(|(name, value)| (name.clone(), masked(&value::shown(name), value)));
+            serde_yaml::Value::Mapping(pairs.collect())
+        }
+        plain => plain.clone(),
+    }
+}
+
 fn show(config: &Config, origin: bool, json: bool, out: &mut Out) -> Result<(), Failure> {
     let all = config.all();
-    let shown = |key: &str, value: &serde_yaml::Value| {
-        if is_secret(key) { "********".to_owned() } else { value::shown(value) }
-    };
     if json {
         let entry = |(key, setting): &(String, crate::config::Setting)| {
-            let value = if is_secret(key) { json!("********") } else { json!(setting.value) };
+            let value = json!(masked(key, &setting.value));
             (
                 key.clone(),
                 if origin { json!({"value": value, "origin": setting.origin.to_string()}) } else { value },
@@ -58,7 +83,7 @@ fn show(config: &Config, origin: bool, json: bool, out: &mut Out) -> Result<(), 
         return Ok(out.json(&map)?);
     }
     let rows = all.iter().map(|(key, setting)| {
-        let line = format!("{key} = {}", shown(key, &setting.value));
+        let line = format!("{key} = {}", flow(&masked(key, &setting.value)));
         if origin { vec![line, format!("({})", setting.origin)] } else { vec![line] }
     });
     Ok(out.table(&rows.collect::<Vec<_>>())?)
@@ -87,7 +112,7 @@ fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result
         // What stands in the file already is somebody's, known here or not.
         Found::Unknown(_) if force || Config::load(home, None)?.get(&name).is_some() => Type::Text,
         Found::Unknown(near) => {
-            let failure = Failure::new(format!("`{key}` is not a key that anything reads"));
+            let failure = Failure::new(format!("`{key}` is not a known key"));
             return Err(match near {
                 Some(near) => failure
                     .with_hint(format!("did you mean `{near}`? `--force` sets it all the same, as text")),
@@ -99,8 +124,14 @@ fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result
     };
     let value = value::read(text, &holds).map_err(|error| Failure::new(format!("`{key}`: {error}")))?;
     let doubt = if holds == Type::Backend { check_backend(&world()?, text, force)? } else { None };
-    ConfigFile::set(home, key, &value)?;
-    let shown = if is_secret(&key.to_string()) { "********".to_owned() } else { value::shown(&value) };
+    // An older name that stands in the file is edited where it stands, so that it does not fight with the present one.
+    let in_file =
+        |key: &Key| ConfigFile::read(&home.config()).is_ok_and(|file| config::get(&file.tree, key).is_some());
+    let present = name.to_string();
+    let older = schema::aliases_of(&present).filter_map(|old| Key::parse(old).ok()).find(|old| in_file(old));
+    let place = older.filter(|_| !in_file(&name)).unwrap_or(name);
+    ConfigFile::set(home, &place, &value)?;
+    let shown = flow(&masked(&key.to_string(), &value));
     out.line(&format!("{key} = {shown}"))?;
     if let Some(doubt) = doubt {
         say("warning", &doubt);
@@ -112,7 +143,7 @@ fn set(home: &Home, key: &Key, text: &str, force: bool, out: &mut Out) -> Result
         && let Ok(setting) = Config::load(home, None)?.backend()
         && setting.value.as_str() != Some(text)
     {
-        say("warning", &format!("{} overrides it now", setting.origin));
+        say("warning", &format!("{} overrides this setting", setting.origin));
     }
     Ok(())
 }
@@ -165,7 +196,9 @@ fn tell_setup(world: &World, name: &str) {
         ask(&provider, "probe", silent, |provider| (provider.probe(), provider.setup_instructions()));
     if probe.status != ProbeStatus::READY {
         say("note", &format!("it is not ready yet: {}", probe.detail));
-        lines.iter().for_each(|line| say("note", line));
+        for line in &lines {
+            say("note", line);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `hostel doctor`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use hostel_plugin_api::DoctorCheck;
@@ -84,17 +85,32 @@ fn examine(world: &World) -> Vec<Row> {
     );
     rows.push(selected(world));
     rows.extend(plugins(&world.catalog));
-    rows.extend(world.refused.iter().map(|line| row(false, "registration", line.clone(), "hostel")));
-    for entry in world.registry.entries() {
-        rows.extend(provider(entry));
-    }
+    rows.extend(world.remarks.iter().map(|line| row(false, "plugins", line.clone(), "hostel")));
+    // Side by side, so that one that hangs does not add to another.
+    std::thread::scope(|scope| {
+        let asked: Vec<_> =
+            world.registry.entries().into_iter().map(|entry| scope.spawn(move || provider(entry))).collect();
+        rows.extend(asked.into_iter().filter_map(|rows| rows.join().ok()).flatten());
+    });
     rows
 }
 
 fn home(home: &Home) -> Row {
     let path = home.path();
-    let access = rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK);
-    match access {
+    let usable =
+        |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK);
+    let inner = [path.join("state"), path.join("state/tasks"), home.outputs()];
+    if let Some(bad) =
+        inner.iter().find(|path| path.symlink_metadata().is_ok() && (!path.is_dir() || usable(path).is_err()))
+    {
+        return row(
+            false,
+            "home",
+            format!("`{}` is not a folder that can be written to", bad.display()),
+            "hostel",
+        );
+    }
+    match usable(path) {
         Ok(()) => row(true, "home", path.display().to_string(), "hostel"),
         Err(rustix::io::Errno::NOENT) => {
             row(true, "home", format!("{} (made when first needed)", path.display()), "hostel")

@@ -75,7 +75,7 @@ fn variables(words: &[String]) -> Result<Vec<(String, String)>, String> {
         None => match std::env::var(word) {
             Ok(value) => Ok((word.clone(), value)),
             Err(_) => Err(format!(
-                "`--env {word}` takes the value from our own environment, where it is not set as text"
+                "`--env {word}` takes its value from Hostel's environment, where it is not set or not valid UTF-8"
             )),
         },
     };
@@ -94,6 +94,7 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     })?;
     let entry = world.selected()?;
     report.backend = Some(entry.name().to_owned());
+    report.warnings.extend(world.remarks.iter().cloned());
     let environments = Environments::default();
     let limit = match arguments.timeout {
         Some(limit) => limit,

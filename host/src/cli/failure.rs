@@ -77,7 +77,7 @@ impl From<ConfigError> for Failure {
         match error {
             ConfigError::File(error) => error.into(),
             ConfigError::Unsound(..) => {
-                Self::new(error.to_string()).with_hint("`hostel config check` shows all that does not fit")
+                Self::new(error.to_string()).with_hint("`hostel config check` lists everything that is wrong")
             }
             ConfigError::Value { ref key, .. } => {
                 let hint = format!("set it with `hostel config set {key} VALUE`");

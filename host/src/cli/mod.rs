@@ -9,6 +9,7 @@ mod failure;
 mod plugins;
 mod print;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -16,7 +17,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::Config;
 use crate::home::Home;
-use crate::plugins::{Catalog, INSPECT_COMMAND, inspect_here};
+use crate::plugins::{INSPECT_COMMAND, inspect_here};
 use crate::world::{Options, World};
 use args::{Arguments, Command};
 use failure::Failure;
@@ -67,9 +68,14 @@ fn run(command: Command) -> Result<u8, Failure> {
 fn harden() {
     // With `SIGCHLD` ignored, which is inherited, the kernel throws exit codes away; any handler ends that.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGCHLD, std::sync::Arc::default());
+    // A limit on the size of files is an error of a write, and no reason to die and leave a command alone.
+    let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default());
     // Where it fails, the kernel has no such flag, and nothing is lost that was there.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
+
+/// Not among the signals that `signal_hook` names; the same on all Linux machines that we build for.
+const SIGXFSZ: i32 = 25;
 
 fn start_logging(verbose: u8) {
     let level = match verbose {
@@ -85,12 +91,12 @@ fn start_logging(verbose: u8) {
 
 /// The process that opens a plugin's library for the first time; see [`crate::plugins::enable`].
 fn inspect(words: &[String]) -> ExitCode {
-    let [name, sha256, answer] = words else { return ExitCode::from(2) };
+    let [folder, sha256, answer] = words else { return ExitCode::from(2) };
     let look = || -> Option<()> {
         let home = Home::find().ok()?;
-        let catalog = Catalog::scan(&home, &[], &[]).ok()?;
-        let settings = Config::load(&home, None).ok()?.section(&format!("plugins.settings.{name}"));
-        std::fs::write(answer, inspect_here(&home, &catalog, name, sha256, settings)).ok()
+        let config = Config::load(&home, None).ok()?;
+        let settings = |name: &str| config.section(&format!("plugins.settings.{name}"));
+        std::fs::write(answer, inspect_here(&home, Path::new(folder), sha256, settings)).ok()
     };
     if look().is_some() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }

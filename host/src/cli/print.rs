@@ -54,6 +54,8 @@ pub(super) fn say(word: &str, text: &str) {
 pub(super) fn visible(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\t' => ' ',
+        // Those that turn the direction of the text hide what it says.
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
         character if character.is_control() => '\u{fffd}',
         character => character,
     };

@@ -47,7 +47,9 @@ fn sections_that_are_none(tree: &Value) -> Vec<Finding> {
     let wrong = |section: &str| value(section).filter(|value| !value.is_mapping());
     let found = sections.into_iter().filter_map(|section| Some((section, wrong(section)?)));
     found
-        .map(|(section, value)| error(format!("`{section}` is `{}`: it must hold keys", value::shown(value))))
+        .map(|(section, value)| {
+            error(format!("`{section}` must be a section, but is `{}`", value::shown(value)))
+        })
         .collect()
 }
 
@@ -67,7 +69,10 @@ fn leaf(tree: &Value, name: &str) -> Option<Finding> {
         return Some(remark(format!("`{}`: nothing reads a key of this form", name.escape_debug())));
     };
     if let Some(new) = schema::alias(name) {
-        return Some(remark(format!("`{name}` is an older name of `{new}`; both are read")));
+        let both = Key::parse(new).is_ok_and(|new| super::get(tree, &new).is_some());
+        let what =
+            if both { "and is overridden by it: remove one of the two" } else { "which is read as well" };
+        return Some(remark(format!("`{name}` is an older name of `{new}`, {what}")));
     }
     let value = super::get(tree, &key).filter(|value| !value.is_null())?;
     match schema::find(&key) {
@@ -90,8 +95,12 @@ pub(super) fn expected(value: &Value, holds: &Type) -> String {
     match value::read(&value::shown(value), holds) {
         Err(error) => error.to_string(),
         // It would fit as text of the command line; in the file its form is another.
+        Ok(_) if value.as_str().is_some_and(|text| text.trim().is_empty()) => {
+            "the backend name is empty".into()
+        }
         Ok(_) if matches!(holds, Type::Text | Type::Backend) => "text is expected; put it in quotes".into(),
-        Ok(_) => "it is written as another type".into(),
+        Ok(_) if matches!(holds, Type::List) => "a list is expected, such as `[a, b]`".into(),
+        Ok(_) => "it must be written without quotes".into(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde_yaml::{Mapping, Value};
 use yaml_edit::path::{PathError, YamlPath};
-use yaml_edit::{Document, ScalarValue, YamlFile, YamlValue};
+use yaml_edit::{Document, ScalarValue, Sequence, YamlFile, YamlValue};
 
 use super::key::Key;
 use super::schema::is_index;
@@ -77,12 +77,72 @@ fn in_style_of(present: &str, value: &Value) -> YamlValue {
     }
 }
 
+/// Returns `text` with `item` at the end of the list at `key`, which is made if it is not there.
+///
+/// # Errors
+///
+/// As [`set`].
+pub(super) fn push(text: &str, before: &Value, key: &Key, item: &str) -> Result<String, EditError> {
+    let item = Value::String(item.to_owned());
+    let Some(items) = super::get(before, key).and_then(Value::as_sequence).filter(|items| !items.is_empty())
+    else {
+        return set(text, before, key, &Value::Sequence(vec![item]));
+    };
+    let mut wanted = before.clone();
+    let longer = items.iter().cloned().chain([item.clone()]).collect();
+    set_in_tree(&mut wanted, key, &Value::Sequence(longer))?;
+    let edited = edit(text, &wanted, |document| on_list(document, key, |list| list.push(written(&item))))?;
+    one_line(text, edited)
+}
+
+/// Returns `text` without the item of that number in the list at `key`.
+///
+/// # Errors
+///
+/// As [`unset`].
+pub(super) fn remove_item(text: &str, before: &Value, key: &Key, index: usize) -> Result<String, EditError> {
+    let count = super::get(before, key).and_then(Value::as_sequence).map_or(0, Vec::len);
+    if index >= count {
+        return Err(EditError::NoItem(format!("{key}.{index}"), count));
+    }
+    if count == 1 {
+        return unset(text, before, key);
+    }
+    let mut wanted = before.clone();
+    let parts: Vec<String> = key.parts().iter().cloned().chain([index.to_string()]).collect();
+    remove_from_tree(&mut wanted, &parts);
+    let edited = edit(text, &wanted, |document| on_list(document, key, |list| drop(list.remove(index))))?;
+    one_line(text, edited)
+}
+
+/// Lets `change` work on the list at `key`.
+fn on_list(document: &Document, key: &Key, change: impl FnOnce(&Sequence)) -> Result<(), PathError> {
+    let node = document.try_get_path(&key.to_string())?;
+    if let Some(list) = node.as_sequence() {
+        change(list);
+    }
+    Ok(())
+}
+
+/// Refuses an edit of one item that would touch other lines.
+fn one_line(text: &str, edited: String) -> Result<String, EditError> {
+    if lines_lost(text, &edited) > 1 {
+        return Err(EditError::Guard("the edit would touch other lines as well".into()));
+    }
+    Ok(edited)
+}
+
 /// Returns `text` without `key`, and without the sections that are empty once it is gone.
 ///
 /// # Errors
 ///
 /// Fails if the key is not set, or the text cannot be edited safely.
 pub(super) fn unset(text: &str, before: &Value, key: &Key) -> Result<String, EditError> {
+    if let (Some(list), Some(index)) = (key.parent(), key.parts().last().filter(|part| is_index(part)))
+        && super::get(before, &list).is_some_and(Value::is_sequence)
+    {
+        return remove_item(text, before, &list, index.parse().unwrap_or(usize::MAX));
+    }
     let mut last = key.clone();
     while let Some(parent) = last.parent() {
         let alone = super::get(before, &parent).and_then(Value::as_mapping).is_some_and(|map| map.len() == 1);
@@ -120,7 +180,7 @@ fn edit(
     };
     if is_nothing(wanted) {
         // What is left of a document whose last key has gone.
-        edited = edited.trim_end().strip_suffix("{}").map_or(edited.clone(), str::to_owned);
+        edited = edited.split_inclusive('\n').filter(|line| line.trim() != "{}").collect();
     }
     if !edited.is_empty() && !edited.ends_with('\n') && (body.is_empty() || body.ends_with('\n')) {
         edited.push('\n');
@@ -246,6 +306,26 @@ mod tests {
             let edited =
                 set(text, &before, &Key::parse("terminal.backend").unwrap(), &Value::String("docker".into()));
             assert_eq!(edited.unwrap(), wanted, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn one_item_of_a_list_comes_and_goes_by_itself() {
+        let lists = [
+            "plugins:\n  enabled:\n    # about A\n    - a # A\n    # about B: keep\n    - 'b' # B\n  other: 1\n",
+            "plugins:\n  enabled:\n  - a\n  - b\n",
+            "plugins: {enabled: [a, b]} # flow\n",
+        ];
+        let enabled = Key::parse("plugins.enabled").unwrap();
+        for text in lists {
+            let longer = push(text, &tree(text), &enabled, "c").unwrap();
+            assert_eq!(tree(&longer)["plugins"]["enabled"][2], "c");
+            let again = unset_key(&longer, "plugins.enabled.2").unwrap();
+            assert_eq!(again, text);
+            let without = remove_item(text, &tree(text), &enabled, 0).unwrap();
+            assert_eq!(tree(&without)["plugins"]["enabled"], tree("[b]"), "{without}");
+            assert_eq!(text.contains("about B: keep"), without.contains("about B: keep"), "{without}");
+            assert_eq!(text.contains("# B"), without.contains("# B"), "{without}");
         }
     }
 

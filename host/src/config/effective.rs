@@ -178,7 +178,7 @@ impl Config {
             key: BACKEND.into(),
             value: value::shown(&setting.value),
             origin: setting.origin,
-            reason: "it names no backend".into(),
+            reason: "the backend name is empty".into(),
         })
     }
 
@@ -190,7 +190,7 @@ impl Config {
     pub fn seconds(&self, key: &str) -> Result<Duration, ConfigError> {
         let setting = self.declared(key)?;
         let seconds = setting.value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        seconds.ok_or_else(|| self.misfit(key, &setting, "it is no length of time"))
+        seconds.ok_or_else(|| Self::misfit(key, &setting, "it is no length of time"))
     }
 
     /// Returns the flag at `key`.
@@ -200,7 +200,7 @@ impl Config {
     /// Fails if what stands there is no flag.
     pub fn flag(&self, key: &str) -> Result<bool, ConfigError> {
         let setting = self.declared(key)?;
-        setting.value.as_bool().ok_or_else(|| self.misfit(key, &setting, "it is neither true nor false"))
+        setting.value.as_bool().ok_or_else(|| Self::misfit(key, &setting, "it is neither true nor false"))
     }
 
     /// Returns the text at `key`, if one is set.
@@ -241,14 +241,13 @@ impl Config {
         let Some(setting) = self.get(&key) else { return Ok(none) };
         match schema::find(&key) {
             Found::Declared(holds) if !value::fits(&setting.value, &holds) => {
-                Err(self.misfit(name, &setting, &expected(&setting.value, &holds)))
+                Err(Self::misfit(name, &setting, &expected(&setting.value, &holds)))
             }
             _ => Ok(setting),
         }
     }
 
-    #[allow(clippy::unused_self, reason = "reads as part of the configuration's own vocabulary")]
-    fn misfit(&self, key: &str, setting: &Setting, reason: &str) -> ConfigError {
+    fn misfit(key: &str, setting: &Setting, reason: &str) -> ConfigError {
         ConfigError::Value {
             key: key.into(),
             origin: setting.origin.clone(),

@@ -26,7 +26,7 @@ pub enum FileError {
     #[error("`{0}` is not a file")]
     NotFile(PathBuf),
     /// It is far too large.
-    #[error("`{0}` is larger than 1 MiB, which is no configuration")]
+    #[error("`{0}` is larger than 1 MiB, too large for a configuration file")]
     Large(PathBuf),
     /// It is not text.
     #[error("`{path}`, line {line}: the file is not valid UTF-8")]
@@ -63,7 +63,7 @@ impl FileError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Syntax { .. } | Self::NotMapping(..) | Self::NotText { .. } => Some(
-                "mend the file with `hostel config edit`; it is never written to while it cannot be read"
+                "fix the file with `hostel config edit`; nothing is written to it while it cannot be read"
                     .into(),
             ),
             Self::Edit(path, EditError::Guard(_)) => {
@@ -74,7 +74,7 @@ impl FileError {
             }
             Self::NotFile(_) => Some("move away what is there: a file of keys and values is expected".into()),
             Self::Write(_, error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Some("give yourself the right to write the file and its folder".into())
+                Some("check the permissions of the file and its folder".into())
             }
             _ => None,
         }
@@ -151,17 +151,7 @@ impl ConfigFile {
             change(&mut after);
             let mut text = file.text.clone();
             for ((key, before), after) in keys.iter().zip(before).zip(after) {
-                if after == before {
-                    continue;
-                }
-                let tree = serde_yaml::from_str(text.trim_start_matches('\u{feff}'));
-                let tree: Value = tree.map_err(|error| EditError::Guard(error.to_string()))?;
-                text = if after.is_empty() {
-                    edit::unset(&text, &tree, key)?
-                } else {
-                    let value = Value::Sequence(after.into_iter().map(Value::String).collect());
-                    edit::set(&text, &tree, key, &value)?
-                };
+                text = change_items(text, key, &before, &after)?;
             }
             Ok(text)
         })
@@ -186,6 +176,26 @@ impl ConfigFile {
         replace(&path, text.as_bytes()).map_err(failed)?;
         Ok(true)
     }
+}
+
+/// Brings a list from `before` to `after`, item by item, so that those which stay keep their comments.
+fn change_items(
+    mut text: String,
+    key: &Key,
+    before: &[String],
+    after: &[String],
+) -> Result<String, EditError> {
+    let tree = |text: &str| -> Result<Value, EditError> {
+        serde_yaml::from_str(text.trim_start_matches('\u{feff}'))
+            .map_err(|error| EditError::Guard(error.to_string()))
+    };
+    for (index, _) in before.iter().enumerate().filter(|(_, item)| !after.contains(item)).rev() {
+        text = edit::remove_item(&text, &tree(&text)?, key, index)?;
+    }
+    for item in after.iter().filter(|item| !before.contains(item)) {
+        text = edit::push(&text, &tree(&text)?, key, item)?;
+    }
+    Ok(text)
 }
 
 /// How long another writer is waited for. It holds the lock for the time of a write.

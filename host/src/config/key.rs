@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum KeyError {
     /// Two dots in a row, or one at an end.
-    #[error("`{0}` is not a key: a part between the dots is empty")]
+    #[error("`{0}` is not a key: it has an empty part")]
     EmptyPart(String),
     /// A character that no key has.
     #[error(

@@ -86,7 +86,8 @@ fn list(text: &str) -> Option<Value> {
 #[must_use]
 pub fn fits(value: &Value, holds: &Type) -> bool {
     match holds {
-        Type::Text | Type::Backend => value.is_string(),
+        Type::Text => value.is_string(),
+        Type::Backend => value.as_str().is_some_and(|name| !name.trim().is_empty()),
         Type::Choice(words) => match value {
             Value::String(text) => words.contains(text),
             // Other programs read a bare `off` as false; the word that was meant is known.

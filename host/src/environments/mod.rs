@@ -89,7 +89,7 @@ impl Environments {
                 self.forget(entry.name(), task);
                 end_call(&call_id);
                 warnings.push(format!(
-                    "backend `{}` did not end the command; it was left to itself",
+                    "backend `{}` did not stop the command in time; it may still be running",
                     entry.name()
                 ));
                 outcome
@@ -115,7 +115,8 @@ impl Environments {
                 // The waiter may have gone.
                 let _ = sender.send((name, outcome));
             };
-            thread::spawn(let_go);
+            // Without a thread nothing is sent, and the wait ends at its limit.
+            let _ = thread::Builder::new().name("cleanup".into()).spawn(let_go);
         }
         drop(sender);
         let until = Instant::now() + CLEANUP_LIMIT;
@@ -198,9 +199,7 @@ fn create(world: &World, entry: &Entry, task: &str) -> Result<Box<dyn Environmen
     let state_dir = world.home.task(name, task);
     home::make_private(&state_dir).map_err(|error| {
         let message = format!("failed to make `{}`: {error}", state_dir.display());
-        Error::new(ErrorKind::IO, message)
-            .with_hint("give yourself the right to write there, or make room")
-            .not_started()
+        Error::new(ErrorKind::IO, message).with_hint("check its permissions and the free space").not_started()
     })?;
     let mut request = CreateEnvironment::default();
     task.clone_into(&mut request.task_id);

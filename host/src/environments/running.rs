@@ -103,7 +103,7 @@ fn honest(mut outcome: ExecOutcome) -> Result<ExecOutcome, Error> {
         Ended::EXITED | Ended::SIGNAL => {}
         Ended::TIMEOUT => outcome.exit_code = ExecOutcome::timed_out().exit_code,
         Ended::INTERRUPTED => outcome.exit_code = ExecOutcome::interrupted().exit_code,
-        _ => return Err(Error::new(ErrorKind::LOST, "it does not know what became of the command")),
+        _ => return Err(Error::new(ErrorKind::LOST, "the provider lost track of the command")),
     }
     if (0..=255).contains(&outcome.exit_code) {
         return Ok(outcome);

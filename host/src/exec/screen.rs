@@ -31,8 +31,25 @@ enum State {
 /// The longest colour sequence that anybody needs.
 const LONGEST: usize = 64;
 
-/// The colour that is none: text that cannot be seen.
-const CONCEAL: &[u8] = b"8";
+/// Returns whether the parameters of a colour sequence hide the text, as 8 does. After 38, 48 and 58 come the parts of a
+/// colour (ECMA-48 and ITU T.416), where an 8 is only a number.
+fn conceals(parameters: &[u8]) -> bool {
+    let numbers = parameters
+        .split(|byte| *byte == b';')
+        .map(|part| std::str::from_utf8(part).ok()?.parse::<u32>().ok());
+    let mut numbers = numbers.map(|number| number.unwrap_or(0));
+    while let Some(number) = numbers.next() {
+        match number {
+            8 => return true,
+            38 | 48 | 58 => {
+                let parts = if numbers.next() == Some(5) { 1 } else { 3 };
+                numbers.by_ref().take(parts).for_each(drop);
+            }
+            _ => {}
+        }
+    }
+    false
+}
 
 impl Screen {
     /// Returns what may be shown of some more output.
@@ -66,9 +83,7 @@ impl Screen {
                 self.state = State::Control;
             }
             (State::Control, b'0'..=b'9' | b';' | b':') if self.held.len() < LONGEST => self.held.push(byte),
-            (State::Control, b'm')
-                if !self.held[2..].split(|byte| *byte == b';').any(|part| part == CONCEAL) =>
-            {
+            (State::Control, b'm') if !conceals(&self.held[2..]) => {
                 self.coloured = !matches!(&self.held[2..], b"" | b"0");
                 safe.append(&mut self.held);
                 safe.push(b'm');
@@ -166,7 +181,7 @@ mod tests {
 
     #[test]
     fn what_drives_or_deceives_is_shown_and_not_obeyed() {
-        let cases: [(&[u8], &[u8]); 13] = [
+        let cases: [(&[u8], &[u8]); 15] = [
             (b"\x1b]0;title\x07", b"^[]0;title^G"),
             (b"\x1b[2J\x1b[H", b"^[[2J^[[H"),
             (b"\x1b[3A", b"^[[3A"),
@@ -177,6 +192,8 @@ mod tests {
             (b"\x9b2J", b"M-^[2J"),
             (b"a\xff\xfe\xc2", b"a\xff\xfe\xc2"),
             (b"\x1b[8mhidden\x1b[0m", b"^[[8mhidden\x1b[0m"),
+            (b"\x1b[1;08mhidden\x1b[0m", b"^[[1;08mhidden\x1b[0m"),
+            (b"\x1b[38;5;8mgrey\x1b[0m", b"\x1b[38;5;8mgrey\x1b[0m"),
             (b"\x1b[31mred", b"\x1b[31mred\x1b[0m"),
             ("a\u{202e}b".as_bytes(), b"a<U+202E>b"),
             (b"end\x1b[", b"end^[["),

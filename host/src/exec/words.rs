@@ -6,7 +6,12 @@
 pub fn join(words: &[String]) -> String {
     match words {
         [text] => text.clone(),
-        words => words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
+        [program, arguments @ ..] => {
+            // In quotes whatever it is: `time`, `if` and `%1` mean something else to a shell.
+            let words = std::iter::once(in_quotes(program)).chain(arguments.iter().map(|word| quote(word)));
+            words.collect::<Vec<_>>().join(" ")
+        }
+        [] => String::new(),
     }
 }
 
@@ -18,6 +23,10 @@ fn quote(word: &str) -> String {
     if !word.is_empty() && word.bytes().all(plain) {
         return word.to_owned();
     }
+    in_quotes(word)
+}
+
+fn in_quotes(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
@@ -31,7 +40,7 @@ mod tests {
         assert_eq!(words(&["echo $HOME; exit 7"]), "echo $HOME; exit 7");
         assert_eq!(
             words(&["printf", "%s", "a b", "$X", "it's", "", "~", "A=1"]),
-            r"printf %s 'a b' '$X' 'it'\''s' '' '~' 'A=1'"
+            r"'printf' %s 'a b' '$X' 'it'\''s' '' '~' 'A=1'"
         );
     }
 }

@@ -181,7 +181,7 @@ fn read(home: &Home, path: PathBuf) -> Candidate {
                     .warnings
                     .push(format!("the folder is called `{folder_name}`, the plugin `{}`", manifest.name));
             }
-            candidate.record = Record::load(home, &manifest.name);
+            candidate.record = Record::load(home, &manifest.name).filter(|record| record.folder == folder);
             candidate.found = Some(Discovered { folder, manifest });
         }
         Err(error) => {

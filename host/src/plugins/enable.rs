@@ -61,8 +61,13 @@ pub fn enable<'a>(
             valid
         });
     }
-    let record =
-        Record { pin: verified.pin().clone(), api_version: verified.api_version().to_owned(), providers };
+    let record = Record {
+        folder: found.folder.clone(),
+        pin: verified.pin().clone(),
+        api_version: verified.api_version().to_owned(),
+        secrets: found.manifest.secrets().collect(),
+        providers,
+    };
     let before = Record::load(home, name);
     record.save(home, name).map_err(|(path, error)| EnableError::Record(path, error))?;
     match list(home, name, true) {

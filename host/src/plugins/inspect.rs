@@ -6,15 +6,16 @@
 use std::fmt::Write as _;
 use std::io::{self, Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use super::catalog::Catalog;
 use super::error::{LoadError, Step};
 use super::load::{Discovered, Pin};
+use super::manifest::{Manifest, ManifestError};
 use super::record::ProviderRecord;
 use crate::home::Home;
 use crate::signals::signal_name;
@@ -29,14 +30,14 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub(super) fn inspect(home: &Home, found: &Discovered, pin: &Pin) -> Result<Vec<ProviderRecord>, LoadError> {
     let name = &found.manifest.name;
     let failed = |reason: String| {
-        LoadError::new(name, Step::Register, reason, "this is a fault of the plugin: tell its author")
+        LoadError::new(name, Step::Register, reason, "this is a bug in the plugin; report it to its author")
     };
     let run = || -> io::Result<(Option<ExitStatus>, String, String)> {
         // Files and not pipes: a pipe could be held open by what the library leaves behind.
         let mut answer = tempfile::NamedTempFile::new()?;
         let mut said = tempfile::tempfile()?;
         let mut command = Command::new(std::env::current_exe()?);
-        command.args([INSPECT_COMMAND, name, &pin.sha256]).arg(answer.path());
+        command.arg(INSPECT_COMMAND).arg(&found.folder).arg(&pin.sha256).arg(answer.path());
         command.env(crate::home::HOME_VARIABLE, home.path()).process_group(0);
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
         let mut child = command.spawn()?;
@@ -51,7 +52,15 @@ pub(super) fn inspect(home: &Home, found: &Discovered, pin: &Pin) -> Result<Vec<
         said.take(1 << 20).read_to_end(&mut words)?;
         Ok((ended.then_some(status), text, String::from_utf8_lossy(&words).into_owned()))
     };
-    let (status, text, said) = run().map_err(|error| failed(format!("failed to look at it: {error}")))?;
+    let (status, text, said) = run().map_err(|error| {
+        let reason = format!("failed to start a process to inspect it: {error}");
+        LoadError::new(
+            name,
+            Step::Register,
+            reason,
+            "check `TMPDIR`, the free space, and the limits of this user",
+        )
+    })?;
     let Some(status) = status else {
         return Err(failed(format!("it did not answer within {} s", LIMIT.as_secs())));
     };
@@ -92,12 +101,12 @@ fn crash(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal), _) => {
             let name = signal_name(signal);
-            format!("its library killed the process that looked at it first ({name})")
+            format!("its library crashed while it was being inspected ({name})")
         }
         (None, Some(code)) => {
-            format!("its library ended the process that looked at it first (exit code {code})")
+            format!("its library exited while it was being inspected (exit code {code})")
         }
-        (None, None) => "its library ended the process that looked at it first".to_owned(),
+        (None, None) => "its library exited while it was being inspected".to_owned(),
     }
 }
 
@@ -109,28 +118,37 @@ enum Answer {
     Failed { step: Step, reason: String, hint: String },
 }
 
-/// Loads the plugin `name`, whose library must have this checksum, and returns what to print.
+/// Loads the plugin in `folder`, whose library must have this checksum, and returns what to print. `settings` gives the user's
+/// for the plugin of a name.
 #[must_use]
 pub fn inspect_here(
     home: &Home,
-    catalog: &Catalog,
-    name: &str,
+    folder: &Path,
     sha256: &str,
-    settings: serde_json::Value,
+    settings: impl Fn(&str) -> serde_json::Value,
 ) -> String {
     let load = || -> Result<Vec<ProviderRecord>, LoadError> {
-        let gone = || LoadError::new(name, Step::File, "its folder is gone", "try again");
-        let found = catalog.get(name).and_then(|candidate| candidate.found.as_ref()).ok_or_else(gone)?;
+        let gone = |error: ManifestError| {
+            LoadError::new(&folder.to_string_lossy(), Step::File, error.to_string(), "try again")
+        };
+        let (manifest, _) = Manifest::read(folder).map_err(gone)?;
+        let found = Discovered { folder: folder.to_owned(), manifest };
+        let name = &found.manifest.name;
         let verified = found.verify(None)?;
         if verified.pin().sha256 != sha256 {
             let reason = "its library changed while it was being enabled";
             return Err(LoadError::new(name, Step::Checksum, reason, "try again"));
         }
-        let registered = verified.open()?.register(found.surroundings(home, settings))?;
+        let registered = verified.open()?.register(found.surroundings(home, settings(name)))?;
         let records = registered.iter().map(ProviderRecord::of).collect::<Result<_, _>>();
         records.map_err(|reason| {
             let reason = format!("it cannot say which variables are its secrets: {reason}");
-            LoadError::new(name, Step::Register, reason, "this is a fault of the plugin: tell its author")
+            LoadError::new(
+                name,
+                Step::Register,
+                reason,
+                "this is a bug in the plugin; report it to its author",
+            )
         })
     };
     let answer = match load() {

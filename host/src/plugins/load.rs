@@ -102,7 +102,7 @@ impl Discovered {
         let sha256 = sha256_hex(&bytes);
         let found = Pin { library: file_name(&path), sha256, size: bytes.len() as u64 };
         if let Some(pin) = pin.filter(|pin| **pin != found) {
-            let differs = format!("SHA-256 {}…, then {}…", short(&found.sha256), short(&pin.sha256));
+            let differs = format!("SHA-256 is {}…, was {}…", short(&found.sha256), short(&pin.sha256));
             return Err(changed(name, &path, &differs));
         }
         let facts = self.preflight(&path, bytes.as_slice())?;
@@ -120,7 +120,7 @@ impl Discovered {
         let file = open(name, &path)?;
         let size = file.metadata().map_or(0, |meta| meta.len());
         if let Some(pin) = pin.filter(|pin| pin.size != size || pin.library != file_name(&path)) {
-            return Err(changed(name, &path, &format!("{size} bytes, then {}", pin.size)));
+            return Err(changed(name, &path, &format!("it has {size} bytes, had {}", pin.size)));
         }
         let cache = ReadCache::new(file);
         self.preflight(&path, &cache).map(drop)
@@ -184,7 +184,7 @@ fn file_name(path: &Path) -> String {
 }
 
 fn changed(plugin: &str, path: &Path, differs: &str) -> LoadError {
-    let reason = format!("`{}` is not the one that was enabled ({differs})", path.display());
+    let reason = format!("`{}` is not the file that was enabled ({differs})", path.display());
     let hint = format!("if you changed it yourself, run `hostel plugins enable {plugin}` again");
     LoadError::new(plugin, Step::Checksum, reason, hint)
 }
@@ -303,7 +303,7 @@ impl Opened {
     pub fn register(self, surroundings: Surroundings) -> Result<Vec<Registered>, LoadError> {
         let name = &self.manifest.name;
         let failed = |reason: String, hint: &str| LoadError::new(name, Step::Register, reason, hint);
-        let ask_author = "this is a fault of the plugin: tell its author";
+        let ask_author = "this is a bug in the plugin; report it to its author";
         let providers = self.root.register(name, surroundings).map_err(|error| {
             let hint = match &error {
                 RootError::Register(error) if error.kind() != ErrorKind::PANICKED => {

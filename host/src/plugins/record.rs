@@ -47,10 +47,14 @@ impl ProviderRecord {
 /// The record of one plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
+    /// The folder that was enabled. Another one of the same name is not.
+    pub folder: PathBuf,
     /// The library that was enabled.
     pub pin: Pin,
     /// The version of the plugin API that it was built for.
     pub api_version: String,
+    /// Variables that its manifest called secrets.
+    pub secrets: Vec<String>,
     /// Its providers.
     pub providers: Vec<ProviderRecord>,
 }

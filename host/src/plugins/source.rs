@@ -14,13 +14,20 @@ use crate::config::Config;
 use crate::home::Home;
 use crate::registry::{Entry, Origin, Provider, Registry};
 
-/// Takes every backend that a plugin provides into the registry, usable or not. Returns a line for each that was refused.
+/// Takes every backend that a plugin provides into the registry, usable or not. Returns a line for each that was refused,
+/// and for each whose secrets are not known.
 pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home, config: &Config) -> Vec<String> {
     let mut refused = Vec::new();
     // Whatever has become of its folder: what an enabled plugin has named as its secret stays one.
     for name in &catalog.enabled {
-        let recorded = Record::load(home, name).into_iter().flat_map(|record| record.providers);
-        registry.strip_always(recorded.flat_map(|provider| provider.strip_env_keys));
+        let Some(record) = Record::load(home, name) else {
+            let what = "its library was never pinned, so its secrets may not all be known";
+            refused
+                .push(format!("plugin `{name}` is enabled, but {what}: run `hostel plugins enable {name}`"));
+            continue;
+        };
+        let providers = record.providers.into_iter().flat_map(|provider| provider.strip_env_keys);
+        registry.strip_always(record.secrets.into_iter().chain(providers));
     }
     for candidate in &catalog.candidates {
         if candidate.problem.is_some() {
@@ -106,14 +113,14 @@ impl Library {
         let plugin = &self.found.manifest.name;
         let Some(found) = loaded.iter().find(|loaded| loaded.name == name) else {
             let reason = format!("its manifest provides `{name}`, but it did not register it");
-            let hint = "this is a fault of the plugin: tell its author";
+            let hint = "this is a bug in the plugin; report it to its author";
             return Err(LoadError::new(plugin, Step::Register, reason, hint).into());
         };
         match &found.closed {
             None => Ok(Provider::clone(&found.provider)),
             Some(reason) => {
                 let message = format!("backend `{name}` cannot say which of its secrets to hide ({reason})");
-                let hint = "commands that could see a secret are not run; this is a fault of the plugin: tell its author";
+                let hint = "commands that could see a secret are not run; this is a bug in the plugin; report it to its author";
                 Err(Error::new(ErrorKind::UNAVAILABLE, message).with_hint(hint).not_started())
             }
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::error::{LoadError, Step};
 
-/// Bits of a mode that let the group or others write.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
+const WRITABLE_BY_GROUP: u32 = 0o020;
+const WRITABLE_BY_OTHERS: u32 = 0o002;
 
 /// Checks one file or folder of `plugin`.
 pub(super) fn check(plugin: &str, path: &Path) -> Result<(), LoadError> {
@@ -16,7 +16,7 @@ pub(super) fn check(plugin: &str, path: &Path) -> Result<(), LoadError> {
         Ok(meta) => meta,
         Err(error) => {
             let reason = format!("failed to look at `{}`: {error}", path.display());
-            return failed(reason, "give yourself the right to read it".into());
+            return failed(reason, "check its permissions".into());
         }
     };
     let own = rustix::process::geteuid().as_raw();
@@ -24,11 +24,20 @@ pub(super) fn check(plugin: &str, path: &Path) -> Result<(), LoadError> {
         let reason = format!("`{}` belongs to another user (uid {})", path.display(), meta.uid());
         return failed(reason, format!("if you trust it, make it yours: `chown {own} '{}'`", path.display()));
     }
-    if meta.mode() & WRITABLE_BY_OTHERS != 0 {
+    let group = if is_private_group(meta.gid()) { 0 } else { WRITABLE_BY_GROUP };
+    if meta.mode() & (group | WRITABLE_BY_OTHERS) != 0 {
         let reason = format!("others may write to `{}` (mode {:o})", path.display(), meta.mode() & 0o7777);
-        return failed(reason, format!("run `chmod go-w '{}'`", path.display()));
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+        return failed(reason, format!("run `chmod -R go-w '{}'`", folder.display()));
     }
     Ok(())
+}
+
+/// Returns whether a group is that of this user alone, which has the user's own number where each user has one. Its members
+/// may write to all that is made under a umask of 002, and are nobody else.
+fn is_private_group(group: u32) -> bool {
+    let (user, own) = (rustix::process::geteuid(), rustix::process::getegid());
+    !user.is_root() && group == own.as_raw() && user.as_raw() == own.as_raw()
 }
 
 #[cfg(test)]
@@ -45,6 +54,6 @@ mod tests {
             assert_eq!(check("p", dir.path()).is_ok(), good, "{mode:o}");
         }
         let error = check("p", dir.path()).unwrap_err();
-        assert!(error.hint.starts_with("run `chmod go-w"), "{error:?}");
+        assert!(error.hint.starts_with("run `chmod -R go-w"), "{error:?}");
     }
 }

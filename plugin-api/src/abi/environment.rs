@@ -76,7 +76,10 @@ const MUST: char = '!';
 
 /// Reads later fields, and refuses those that must be understood: this version knows none.
 pub(crate) fn understood(text: &str) -> Result<Extra, Error> {
-    let extra = extra_from(text);
+    let malformed =
+        || Error::new(ErrorKind::INVALID_REQUEST, "the later fields of a request are not JSON").not_started();
+    let extra: Extra =
+        if text.is_empty() { Extra::new() } else { serde_json::from_str(text).map_err(|_| malformed())? };
     match extra.keys().find(|key| key.starts_with(MUST)) {
         None => Ok(extra),
         Some(key) => {

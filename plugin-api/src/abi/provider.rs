@@ -335,7 +335,7 @@ impl TerminalEnvironmentProvider for ForeignProvider {
     }
 
     fn costs_to_create(&self) -> bool {
-        self.flag("costs_to_create", self.provider.costs_to_create(), false)
+        self.flag("costs_to_create", self.provider.costs_to_create(), true)
     }
 
     fn config_schema(&self) -> Value {

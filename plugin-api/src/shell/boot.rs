@@ -25,7 +25,7 @@ pub(super) fn argv(shell: &Shell, record: &Path) -> Vec<OsString> {
     let script = if shell.is_bash {
         argv.extend(["--noprofile".into(), "--norc".into()]);
         let dump = [
-            b"{ builtin pwd; builtin printf '\\0'; builtin export -p; builtin printf '\\0end'; } 2>/dev/null >|",
+            b"{ builtin trap - DEBUG; builtin set +x; } >/dev/null 2>&1; { builtin pwd; builtin printf '\\0'; builtin export -p; builtin printf '\\0end'; } 2>/dev/null >|",
             record.as_bytes(),
             b" || builtin :",
         ]

@@ -104,7 +104,9 @@ impl Call<'_> {
         let finished = self.attend();
         if finished.is_err() {
             let members = self.tree.members();
-            members.iter().for_each(|member| member.signal(Signal::KILL));
+            for member in &members {
+                member.signal(Signal::KILL);
+            }
             self.signal_leader(&members, Signal::KILL);
         }
         self.reap(finished.as_ref().is_ok_and(|finished| finished.end.is_some()));
@@ -128,7 +130,7 @@ impl Call<'_> {
                     Ok(0) => output = Output::Closed,
                     Ok(count) => {
                         let flow = self.io.output(&buffer[..count]);
-                        // Whoever takes it may have taken his time.
+                        // The taker may have been slow.
                         output.took(count, Instant::now());
                         if flow == Flow::Stop && ending.is_none() {
                             ending = Some(self.begin(Cause::Interrupt, now));

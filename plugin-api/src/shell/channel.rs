@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, MemfdFlags, memfd_create};
 
@@ -42,6 +43,21 @@ impl Script {
         self.0.as_fd()
     }
 }
+
+/// Removes records that a host left behind which was killed.
+pub(super) fn prune(dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let modified = entry.metadata().and_then(|meta| meta.modified());
+        if modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD)) {
+            // Another process may have removed it just now.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// No call takes as long.
+const OLD: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// What a shell wrote down at its exit.
 #[derive(Debug, PartialEq, Eq)]

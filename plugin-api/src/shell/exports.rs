@@ -117,9 +117,8 @@ impl Reader<'_> {
                     b'x' => word.push(u8::try_from(self.digits(16, 2)).ok()?),
                     b'u' => self.character(word, 4)?,
                     b'U' => self.character(word, 8)?,
-                    first @ b'0'..=b'7' => {
+                    b'0'..=b'7' => {
                         self.at -= 1;
-                        let _ = first;
                         // Three octal digits may name more than a byte; shells keep the low eight bits.
                         word.push((self.digits(8, 3) & 0xff) as u8);
                     }

@@ -6,13 +6,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::WaitIdStatus;
 
 use super::boot;
 use super::call::{Call, Cause, End, Feed, Finished};
-use super::channel::{Record, Recorded, Script};
+use super::channel::{Record, Recorded, Script, prune};
 use super::environ::{MARK, StripList, Variables, check_name, compose, lasts};
 use super::state::{Change, SessionState, Store, make_dir};
 use super::transport::{Launch, Transport};
@@ -23,6 +24,9 @@ use crate::{
 
 /// Room for output between the command and us: the most that an unprivileged user may have.
 const PIPE_SIZE: usize = 1024 * 1024;
+
+/// More than this is not held back, whoever has printed it.
+const MOST_HELD: usize = 64 * 1024;
 
 /// What a session starts from.
 #[derive(Debug, Clone)]
@@ -80,6 +84,7 @@ impl<T: Transport> ShellEnvironment<T> {
             if let Some(dir) = &options.state_dir {
                 let channel = dir.join("calls");
                 make_dir(&channel)?;
+                prune(&channel);
                 return Ok((channel, None));
             }
             let scratch = tempfile::Builder::new().prefix("hostel-").tempdir()?;
@@ -178,14 +183,28 @@ impl<T: Transport> ShellEnvironment<T> {
         })?;
         drop((output_end, stdin));
         let tree = Tree::new(&mark, process.pid);
-        let io = &WithDeadline {
-            io,
-            deadline: io.deadline().or_else(|| Instant::now().checked_add(self.options.timeout)),
-        };
+        let deadline = io.deadline().or_else(|| Instant::now().checked_add(self.options.timeout));
+        let io = &Watched { io, deadline, script, early: &at.early };
         Call { process, tree, output, feed, io }.run().map_err(|error| {
             let message = format!("lost track of the command: {error}");
             Error::new(ErrorKind::LOST, message)
         })
+    }
+
+    /// Forgets what the session has set that the system's loader obeys, after a shell has not come up: nothing else that a
+    /// command can export keeps a shell from starting, and a session must not be lost for ever.
+    fn drop_loader_variables(&self, state: &SessionState, error: Error) -> Error {
+        let forget: BTreeSet<OsString> =
+            state.set.keys().filter(|name| name.as_bytes().starts_with(b"LD_")).cloned().collect();
+        if forget.is_empty() {
+            return error;
+        }
+        let names =
+            forget.iter().map(|name| format!("`{}`", name.to_string_lossy())).collect::<Vec<_>>().join(", ");
+        match self.store.update(Change { forget, ..Change::default() }) {
+            Ok(()) => error.with_hint(format!("{names} was dropped from the session; try again")),
+            Err(_) => error,
+        }
     }
 
     /// Works out what the command changed, and keeps it.
@@ -220,6 +239,8 @@ struct Place<'a> {
     variables: &'a Variables,
     /// Variables of the session's that could not be passed.
     lost: BTreeSet<OsString>,
+    /// What was printed before the command was read; none once it was.
+    early: Mutex<Option<Vec<u8>>>,
 }
 
 /// What the caller named for this call only.
@@ -262,13 +283,24 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
             env: request.env.into_iter().map(|(name, _)| name).collect(),
         };
         let call_id = Some(request.call_id).filter(|id| is_identifier(OsStr::new(id)));
-        let place = Place { call_id, cwd: &cwd, moved, variables: &variables, lost };
+        let place = Place {
+            call_id,
+            cwd: &cwd,
+            moved,
+            variables: &variables,
+            lost,
+            early: Mutex::new(Some(Vec::new())),
+        };
         let finished = self.start(&script, &record, &place, request.stdin, io)?;
         let mut outcome = outcome(&finished)?;
         if finished.cause.is_none() && !script.was_read() {
-            let message =
-                format!("the shell ended with exit code {} before it read the command", outcome.exit_code);
-            return Err(Error::new(ErrorKind::UNAVAILABLE, message).not_started());
+            let early = place.early.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_default();
+            let said = String::from_utf8_lossy(&early);
+            let said = said.lines().next().map_or_else(String::new, |line| format!(": {line}"));
+            let code = outcome.exit_code;
+            let message = format!("the shell ended with exit code {code} before it read the command{said}");
+            let error = Error::new(ErrorKind::UNAVAILABLE, message).not_started();
+            return Err(self.drop_loader_variables(&state, error));
         }
         let recorded = match record.read() {
             Ok(recorded) => recorded,
@@ -303,15 +335,25 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
     }
 }
 
-/// Gives a call the session's own time limit where its caller has named none.
-struct WithDeadline<'a> {
+/// The caller's side of a call, with the session's own time limit where it has none. What comes before the shell has read the
+/// command is not the command's, and is held back.
+struct Watched<'a> {
     io: &'a dyn ExecIo,
     deadline: Option<Instant>,
+    script: &'a Script,
+    early: &'a Mutex<Option<Vec<u8>>>,
 }
 
-impl ExecIo for WithDeadline<'_> {
+impl ExecIo for Watched<'_> {
     fn output(&self, bytes: &[u8]) -> Flow {
-        self.io.output(bytes)
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(held) = early.as_mut() else { return self.io.output(bytes) };
+        held.extend_from_slice(bytes);
+        if held.len() < MOST_HELD && !self.script.was_read() {
+            return Flow::Continue;
+        }
+        let held = early.take().unwrap_or_default();
+        self.io.output(&held)
     }
 
     fn cancelled(&self) -> bool {

@@ -82,7 +82,9 @@ pub fn end_call(call_id: &str) {
         if members.is_empty() || Instant::now() >= until {
             return;
         }
-        members.iter().for_each(|member| member.signal(Signal::KILL));
+        for member in &members {
+            member.signal(Signal::KILL);
+        }
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -8,6 +8,7 @@ mod sandbox;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use hostel_plugin_api::shell::{SessionOptions, ShellEnvironment, find_program};
 use hostel_plugin_api::{
@@ -23,6 +24,18 @@ struct BubblewrapProvider;
 
 fn program() -> Option<PathBuf> {
     find_program("bwrap", &std::env::var_os("PATH").unwrap_or_default())
+}
+
+/// Makes the smallest sandbox, since a program that is there may still not be allowed to make any.
+fn works(program: &Path) -> Result<(), String> {
+    let mut command = Command::new(program);
+    command.args(["--unshare-all", "--ro-bind", "/", "/", "/bin/true"]).env_clear().stdin(Stdio::null());
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(said.lines().next().unwrap_or("it gives no reason").to_owned())
 }
 
 impl TerminalEnvironmentProvider for BubblewrapProvider {
@@ -44,7 +57,12 @@ impl TerminalEnvironmentProvider for BubblewrapProvider {
 
     fn probe(&self) -> Probe {
         match program() {
-            Some(path) => Probe::ready(path.display().to_string()),
+            Some(path) => match works(&path) {
+                Ok(()) => Probe::ready(path.display().to_string()),
+                Err(reason) => {
+                    Probe::unavailable(format!("`{}` does not work here: {reason}", path.display()))
+                }
+            },
             None => Probe::needs_setup(format!("`bwrap` is not on the path; {INSTALL}")),
         }
     }

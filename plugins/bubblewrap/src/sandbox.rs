@@ -84,7 +84,10 @@ impl Sandbox {
             refuse(ErrorKind::IO, format!("failed to make the sandbox's folders in `{place}`: {error}"))
         })?;
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if real(state_dir).starts_with(real(&workspace)) {
+        // The state of a task lies four folders below Hostel's home.
+        let home = state_dir.ancestors().nth(4).unwrap_or(state_dir);
+        let own = real(&workspace).starts_with(real(home)) && !workspace.starts_with(&folders);
+        if own || real(state_dir).starts_with(real(&workspace)) {
             let message = format!("the workspace `{}` holds Hostel's own files", workspace.display());
             let error = refuse(ErrorKind::INVALID_REQUEST, message);
             return Err(error.with_hint("name a folder of your project's instead"));
