@@ -5,6 +5,7 @@ mod bubblewrap;
 mod config;
 mod documents;
 mod exec;
+mod limits;
 mod manifests;
 mod places;
 mod plugins;

@@ -271,3 +271,48 @@ fn what_is_wrong_with_a_library_shows_in_lists() {
     assert!(row["error"].as_str().unwrap().contains("is not the file that was enabled"), "{row}");
     assert!(home.hostel(&["doctor"]).expect(1).text().contains("FAIL"));
 }
+
+#[test]
+fn a_folder_that_takes_an_enabled_plugins_name_takes_nothing_else() {
+    let home = Home::new().with("ACMEBOX_TOKEN", "t");
+    home.add_plugin("acmebox", "acmebox");
+    let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
+    // First in order, and with a library that would do.
+    let impostor = home.add_manifest("aaa", hostel_tests::manifest("acmebox"));
+    hostel_tests::put(&hostel_tests::library("acmebox"), &impostor.join("libacmebox.so"));
+    let exec = || home.hostel(&["exec", "--backend", "acmebox", "--", "echo $ACMEBOX_TOKEN${PWD##*/}"]);
+    assert_eq!(exec().expect(0).text(), "box\n");
+    let rows = home.hostel(&["plugins", "list", "--json"]).expect(0).json();
+    let status = |folder: &str| {
+        let rows = rows.as_array().unwrap();
+        let row = rows.iter().find(|row| row["path"].as_str().unwrap().ends_with(folder)).unwrap();
+        row["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((status("/aaa"), status("/acmebox")), ("rejected".into(), "enabled".into()));
+    // With the real one gone, the other is not it.
+    fs::remove_dir_all(home.plugin("acmebox")).unwrap();
+    let ran = exec().expect(125);
+    assert!(ran.stderr.contains("hostel plugins enable acmebox"), "{ran:?}");
+}
+
+#[test]
+fn a_name_in_a_manifest_that_nobody_registers_is_refused() {
+    let home = Home::new();
+    let folder = home.add_plugin("misfit", "misfit");
+    let manifest = hostel_tests::manifest("misfit") + "provides: [misfit, more]\n";
+    fs::write(folder.join("plugin.yaml"), manifest).unwrap();
+    home.hostel(&["plugins", "enable", "misfit"]).fails(1, "`more`");
+}
+
+#[test]
+fn enabling_and_disabling_leave_other_lines_of_the_file_alone() {
+    let home = Home::new().with("ACMEBOX_TOKEN", "t");
+    home.add_plugin("acmebox", "acmebox");
+    home.add_plugin("misfit", "misfit");
+    let text = "plugins:\n  enabled:\n    # mine\n    - acmebox   # the first\n  disabled: []\n";
+    home.set_config(text);
+    let _ = home.hostel(&["plugins", "enable", "misfit"]).expect(0);
+    assert!(home.config().contains("    # mine\n    - acmebox   # the first\n"), "{}", home.config());
+    let _ = home.hostel(&["plugins", "disable", "misfit"]).expect(0);
+    assert_eq!(home.config(), text);
+}

@@ -132,3 +132,16 @@ fn a_secret_stays_hidden_whatever_becomes_of_its_plugins_folder() {
     fs::remove_dir_all(folder).unwrap();
     assert_eq!(home.exec(question).text(), "hidden\n");
 }
+
+#[test]
+fn what_a_manifest_called_a_secret_stays_one_when_the_folder_breaks() {
+    let home = Home::new().with("ACMEBOX_TOKEN", "t").with("VENDOR_KEY", "k");
+    let folder = home.add_plugin("acmebox", "acmebox");
+    let manifest = hostel_tests::manifest("acmebox") + "requires_env: [VENDOR_KEY]\n";
+    fs::write(folder.join("plugin.yaml"), manifest).unwrap();
+    let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
+    let question = "echo ${VENDOR_KEY-hidden}";
+    assert_eq!(home.exec(question).text(), "hidden\n");
+    fs::write(folder.join("plugin.yaml"), "- broken\n").unwrap();
+    assert_eq!(home.exec(question).text(), "hidden\n");
+}

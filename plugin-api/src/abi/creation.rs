@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use abi_stable::StableAbi;
 use abi_stable::std_types::{ROption, RString, RVec};
-use serde_json::Value;
 
-use super::environment::{extra_text, understood};
-use crate::{CreateEnvironment, Error, ErrorKind};
+use super::fields::{extra_text, json, optional, strings, understood};
+use crate::{CreateEnvironment, Error};
 
 /// The crossing form of [`CreateEnvironment`]. `config` and `extra` are JSON.
 #[repr(C)]
@@ -60,19 +59,6 @@ impl TryFrom<AbiCreateEnvironment> for CreateEnvironment {
             extra: understood(&request.extra)?,
         })
     }
-}
-
-pub(crate) fn strings(lines: Vec<String>) -> RVec<RString> {
-    lines.into_iter().map(RString::from).collect()
-}
-
-pub(crate) fn optional(text: Option<String>) -> ROption<RString> {
-    text.map(RString::from).into()
-}
-
-pub(crate) fn json(text: &str) -> Result<Value, Error> {
-    serde_json::from_str(text)
-        .map_err(|error| Error::new(ErrorKind::INVALID_REQUEST, format!("a value is not JSON: {error}")))
 }
 
 #[cfg(test)]

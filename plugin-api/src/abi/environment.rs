@@ -9,9 +9,10 @@ use abi_stable::sabi_trait::prelude::TD_Opaque;
 use abi_stable::std_types::{RBox, ROption, RResult, RStr, RString, RVec, Tuple2};
 
 use super::error::AbiError;
+use super::fields::{extra_from, extra_text, understood};
 use super::guard::{guard, guard_or};
 use super::io::{AbiExecIoRef, HostIo, PluginIo};
-use crate::{Ended, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Extra, Stdin};
+use crate::{Ended, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Stdin};
 
 /// The crossing form of [`ExecRequest`]. `stdin_fd` is −1, or a descriptor that stays the caller's.
 #[repr(C)]
@@ -60,34 +61,6 @@ pub trait AbiEnvironment: Send + Sync + 'static {
 
 /// The object that crosses.
 pub(crate) type AbiEnvironmentBox = AbiEnvironment_TO<RBox<()>>;
-
-/// Writes later fields as they cross: a JSON object, or nothing.
-pub(crate) fn extra_text(extra: &Extra) -> RString {
-    if extra.is_empty() { RString::new() } else { serde_json::to_string(extra).unwrap_or_default().into() }
-}
-
-/// Reads later fields; what is no JSON object counts as none.
-pub(crate) fn extra_from(text: &str) -> Extra {
-    serde_json::from_str(text).unwrap_or_default()
-}
-
-/// What begins the name of a later field that must not be passed over.
-const MUST: char = '!';
-
-/// Reads later fields, and refuses those that must be understood: this version knows none.
-pub(crate) fn understood(text: &str) -> Result<Extra, Error> {
-    let malformed =
-        || Error::new(ErrorKind::INVALID_REQUEST, "the later fields of a request are not JSON").not_started();
-    let extra: Extra =
-        if text.is_empty() { Extra::new() } else { serde_json::from_str(text).map_err(|_| malformed())? };
-    match extra.keys().find(|key| key.starts_with(MUST)) {
-        None => Ok(extra),
-        Some(key) => {
-            let message = format!("the plugin is too old for what is asked of it (`{key}`)");
-            Err(Error::new(ErrorKind::UNSUPPORTED, message).with_hint("update the plugin").not_started())
-        }
-    }
-}
 
 /// The plugin's side: guards a plugin's environment, its destructor included.
 pub(crate) struct PluginEnvironment(ManuallyDrop<Box<dyn Environment>>);

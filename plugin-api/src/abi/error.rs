@@ -3,7 +3,7 @@
 use abi_stable::StableAbi;
 use abi_stable::std_types::{ROption, RString};
 
-use super::environment::{extra_from, extra_text};
+use super::fields::{extra_from, extra_text};
 use crate::{Error, ErrorKind};
 
 /// The crossing form of [`Error`].

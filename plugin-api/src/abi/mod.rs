@@ -18,6 +18,7 @@
 pub(crate) mod creation;
 pub(crate) mod environment;
 pub(crate) mod error;
+pub(crate) mod fields;
 pub(crate) mod guard;
 pub(crate) mod io;
 pub(crate) mod log;

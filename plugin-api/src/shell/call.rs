@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_send_signal, waitid};
 
-use super::spawn::{self, Spawn};
+use super::leftover::swallow;
 use super::transport::Process;
 use super::tree::{Member, Tree};
 use crate::{ExecIo, Flow};
@@ -378,29 +378,6 @@ impl Feed {
             Err(_) => return None,
         }
         (self.sent < self.bytes.len()).then_some(self)
-    }
-}
-
-/// Lets somebody read what a child in the background will still write, so that it does not die of a closed pipe. The reader
-/// ends with the last writer.
-fn swallow(output: &std::io::PipeReader) {
-    let start = || -> io::Result<Process> {
-        rustix::io::ioctl_fionbio(output, false)?;
-        let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
-        let program =
-            ["/bin/cat", "/usr/bin/cat"].into_iter().find(|path| std::path::Path::new(path).exists());
-        let argv = [program.ok_or(io::ErrorKind::NotFound)?.into()];
-        let descriptors = vec![output.as_fd(), null.as_fd(), null.as_fd()];
-        let spawn = Spawn { argv: &argv, env: &[], cwd: std::path::Path::new("/"), descriptors };
-        spawn::spawn(&spawn).map_err(|failed| failed.error)
-    };
-    match start() {
-        Ok(reader) => {
-            let wait = move || waitid(WaitId::PidFd(reader.pidfd.as_fd()), WaitIdOptions::EXITED);
-            // Without a thread it stays a zombie as long as we live.
-            let _ = std::thread::Builder::new().name("reap".into()).spawn(wait);
-        }
-        Err(error) => tracing::debug!(%error, "nobody reads what is left in the background"),
     }
 }
 

@@ -20,12 +20,14 @@ mod call;
 mod channel;
 mod environ;
 mod exports;
+mod leftover;
 mod session;
 #[allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 mod spawn;
 mod state;
 mod transport;
 mod tree;
+mod watched;
 
 pub use environ::StripList;
 pub use session::{SessionOptions, ShellEnvironment};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -18,15 +18,11 @@ use super::environ::{MARK, StripList, Variables, check_name, compose, lasts};
 use super::state::{Change, SessionState, Store, make_dir};
 use super::transport::{Launch, Transport};
 use super::tree::Tree;
-use crate::{
-    CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin,
-};
+use super::watched::Watched;
+use crate::{CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Stdin};
 
 /// Room for output between the command and us: the most that an unprivileged user may have.
 const PIPE_SIZE: usize = 1024 * 1024;
-
-/// More than this is not held back, whoever has printed it.
-const MOST_HELD: usize = 64 * 1024;
 
 /// What a session starts from.
 #[derive(Debug, Clone)]
@@ -332,40 +328,6 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// The caller's side of a call, with the session's own time limit where it has none. What comes before the shell has read the
-/// command is not the command's, and is held back.
-struct Watched<'a> {
-    io: &'a dyn ExecIo,
-    deadline: Option<Instant>,
-    script: &'a Script,
-    early: &'a Mutex<Option<Vec<u8>>>,
-}
-
-impl ExecIo for Watched<'_> {
-    fn output(&self, bytes: &[u8]) -> Flow {
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(held) = early.as_mut() else { return self.io.output(bytes) };
-        held.extend_from_slice(bytes);
-        if held.len() < MOST_HELD && !self.script.was_read() {
-            return Flow::Continue;
-        }
-        let held = early.take().unwrap_or_default();
-        self.io.output(&held)
-    }
-
-    fn cancelled(&self) -> bool {
-        self.io.cancelled()
-    }
-
-    fn cancel_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.io.cancel_fd()
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.deadline
     }
 }
 
