@@ -14,7 +14,8 @@ pub enum Flow {
 
 /// The host's side of one running call.
 ///
-/// All methods may be called from any thread, and none blocks for long.
+/// All methods may be called from any thread. `output` may wait for a slow reader, but not beyond the deadline; the others return
+/// at once.
 pub trait ExecIo: Sync {
     /// Receives output as it comes: standard output and standard error merged, in the order written, any bytes.
     fn output(&self, bytes: &[u8]) -> Flow;

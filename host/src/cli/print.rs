@@ -1,4 +1,4 @@
-//! Data on standard output.
+//! Data on standard output, and words to the user on standard error.
 
 use std::io::{self, Write};
 

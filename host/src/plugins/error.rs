@@ -11,12 +11,12 @@ pub enum Step {
     Permissions,
     /// Whether the library is the one that was enabled.
     Checksum,
-    /// Whether the file can be a library of this machine at all.
+    /// Whether the file is there, which is looked at before its checksum, and can be a library of this machine at all.
     File,
-    /// Whether it says for which API it was built, and for one that we have.
-    Version,
     /// Whether it has a plugin's entry.
     Entry,
+    /// Whether it says for which API it was built, and for one that we have.
+    Version,
     /// Whether the loader takes it.
     Open,
     /// Whether its types are ours.

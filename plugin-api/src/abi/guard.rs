@@ -1,7 +1,7 @@
 //! Keeps panics on the side on which they happen.
 //!
 //! Each library has its own copy of the standard library, so a panic that leaves one cannot be caught in the other: the
-//! process ends. Every function that the other side calls therefore runs its body in [`guard`].
+//! process ends. Every function of the other author's therefore runs in [`guard`]; what only moves fields runs without.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -12,7 +12,7 @@
 //! * State is data. Directory and variables travel as bytes to and fro, and are never sourced.
 //! * A call ends when its shell has ended and what it wrote has been read, not at end-of-file: a child that was left in
 //!   the background may hold the pipe for ever.
-//! * At the deadline the whole tree ends, also those members that have left the process group.
+//! * At the deadline the whole tree ends, also those members that have left the process group, as far as `/proc` shows them.
 //! * Secrets are taken out of the environment last, after everything else has been put in.
 
 mod boot;
