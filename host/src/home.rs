@@ -120,6 +120,20 @@ pub fn make_private(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
+/// Reads a file of ours, unless something else has taken its place: a pipe would hold up whoever opens it, and a device may
+/// never end.
+///
+/// # Errors
+///
+/// Fails as the operating system says, and if it is no regular file or has more than `most` bytes.
+pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() || meta.len() > most {
+        return Err(io::Error::other(format!("it is not a regular file of at most {most} bytes")));
+    }
+    std::fs::read(path)
+}
+
 /// The longest file name that an encoded text becomes.
 const LONGEST: usize = 150;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hostel_plugin_api::{Error, ErrorKind};
 
 use crate::backends;
-use crate::config::{Config, ConfigError, FileError};
+use crate::config::{Config, ConfigError, FileError, Finding, declared};
 use crate::home::{Home, HomeError};
 use crate::plugins::{self, Catalog};
 use crate::registry::{Entry, Registry};
@@ -75,6 +75,32 @@ impl World {
         Ok(Self { home, config, catalog, registry, remarks })
     }
 
+    /// Returns the entry of the backend `name`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none; the message says what is wrong with the plugin that would provide it.
+    pub fn backend(&self, name: &str) -> Result<&Arc<Entry>, Error> {
+        self.registry.get(name).map_err(|error| match self.catalog.why_not(name) {
+            None => error,
+            Some(reason) => Error::new(error.kind(), format!("there is no backend `{name}`: {reason}"))
+                .with_hint("`hostel doctor` looks at every plugin")
+                .not_started(),
+        })
+    }
+
+    /// Looks the configuration over, also what plugins have declared of their own settings.
+    #[must_use]
+    pub fn check(&self) -> Vec<Finding> {
+        let records = self.catalog.candidates.iter().filter_map(|candidate| candidate.record.as_ref());
+        let wrong = records.flat_map(|record| &record.providers).filter_map(|provider| {
+            let section = format!("terminal.backends.{}", provider.name);
+            let reason = declared::check(&provider.config_schema, &self.config.section(&section)).err()?;
+            Some(Finding { is_error: true, message: format!("`{section}`: {reason}") })
+        });
+        self.config.check().into_iter().chain(wrong).collect()
+    }
+
     /// Returns the entry of the selected backend.
     ///
     /// # Errors
@@ -86,8 +112,7 @@ impl World {
             error.with_hint("`hostel config check` lists everything that is wrong")
         })?;
         let name = setting.value.as_str().unwrap_or_default();
-        self.registry
-            .get(name)
+        self.backend(name)
             .map_err(|error| error.with_context(format_args!("`terminal.backend` ({})", setting.origin)))
     }
 }

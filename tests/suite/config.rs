@@ -146,7 +146,7 @@ fn sections_lists_and_scalars_are_not_run_over() {
         ("hooks.7.run", "it has 2"),
         ("model.name", "`model` holds a value"),
         ("hooks.x", "`hooks` holds a value"),
-        ("hooks", "is a section"),
+        ("hooks", "is a list in the file"),
     ] {
         home.hostel(&["config", "set", "--force", key, "z"]).fails(1, reason);
         assert_eq!(home.config(), file);
@@ -233,4 +233,26 @@ fn what_keeps_commands_from_running_can_be_mended_by_set() {
     home.exec("true").fails(125, "`plugins.enabled`");
     let _ = home.hostel(&["config", "set", "plugins.enabled", "[]"]).expect(0);
     let _ = home.exec("true").expect(0);
+}
+
+#[test]
+fn no_comment_is_lost_with_a_list() {
+    let home = Home::new();
+    let set = |value: &str| home.hostel(&["config", "set", "plugins.enabled", value]);
+    home.set_config("plugins:\n  enabled: [a, b] # why\n");
+    let _ = set("b,c").expect(0);
+    assert_eq!(home.config(), "plugins:\n  enabled: [b, c] # why\n");
+    home.set_config("plugins:\n  enabled:\n    - a # about a\n    - b # about b\n");
+    let _ = set("b,c").expect(0);
+    assert_eq!(home.config(), "plugins:\n  enabled:\n    - b # about b\n    - c\n");
+    let spread = "plugins:\n  enabled: [\n    a, # keep\n    b ]\n";
+    home.set_config(spread);
+    set("a,c").fails(1, "a comment would be lost");
+    assert_eq!(home.config(), spread);
+    let ended = "---\n# a\n...\n";
+    home.set_config(ended);
+    let _ = home.hostel(&["config", "set", "terminal.timeout", "9"]).expect(0);
+    assert_eq!(home.config(), "---\n# a\nterminal:\n  timeout: 9\n...\n");
+    let _ = home.hostel(&["config", "unset", "terminal.timeout"]).expect(0);
+    assert_eq!(home.config(), ended);
 }

@@ -199,3 +199,10 @@ fn more_processes_than_descriptors_are_all_killed() {
     assert_eq!(ran.text(), "started\n");
     assert!(gone(&format!("^sleep {mark}")), "{ran:?}");
 }
+
+#[test]
+fn a_limit_on_files_is_the_commands_and_not_its_exit_code() {
+    let home = Home::new();
+    let ran = home.exec("ulimit -f 0; export Q=1; echo a; exit 3").expect(3);
+    assert_eq!(ran.text(), "a\n");
+}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use hostel_tests::{Home, built, finish};
 
@@ -119,4 +120,35 @@ fn a_home_that_may_not_be_written_to_is_told() {
     run(&["config", "set", "terminal.timeout", "5"]).fails(1, "Permission denied");
     run(&["exec", "--", "true"]).fails(125, "Permission denied");
     assert_eq!(home.config(), "terminal: {timeout: 9}\n");
+}
+
+#[test]
+fn something_else_in_a_files_place_holds_nobody_up() {
+    let home = Home::new().with("ACMEBOX_TOKEN", "t");
+    home.add_plugin("acmebox", "acmebox");
+    let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
+    let _ = home.exec("cd /usr").expect(0);
+    for file in ["state/plugins/acmebox.json", "state/tasks/local/default/shell/session"] {
+        let path = home.path().join(file);
+        for make in ["mkfifo \"$1\"", "ln -s /dev/zero \"$1\""] {
+            fs::remove_file(&path).unwrap();
+            assert!(Command::new("sh").args(["-c", make, "sh"]).arg(&path).status().unwrap().success());
+            let ran = home.hostel(&["exec", "--timeout", "5", "--", "echo hi"]).expect(0);
+            assert_eq!(ran.text(), "hi\n");
+            assert!(ran.stderr.starts_with("warning: ") && ran.took < Duration::from_secs(4), "{ran:?}");
+        }
+    }
+    let _ = home.exec("export BACK=1").expect(0);
+    assert_eq!(home.exec("echo $BACK").expect(0).text(), "1\n");
+    let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
+    assert_eq!(home.exec("true").expect(0).stderr, "");
+}
+
+#[test]
+fn a_link_to_a_configuration_that_is_gone_is_no_empty_one() {
+    let home = Home::new();
+    std::os::unix::fs::symlink("nowhere/config.yaml", home.path().join("config.yaml")).unwrap();
+    home.exec("echo hi").fails(125, "is a link to a file that is not there");
+    home.hostel(&["config", "set", "terminal.timeout", "9"])
+        .fails(1, "is a link to a file that is not there");
 }

@@ -316,3 +316,40 @@ fn enabling_and_disabling_leave_other_lines_of_the_file_alone() {
     let _ = home.hostel(&["plugins", "disable", "misfit"]).expect(0);
     assert_eq!(home.config(), text);
 }
+
+#[test]
+fn what_is_wrong_with_a_selected_plugin_is_said_where_it_is_missed() {
+    let home = Home::new().with("ACMEBOX_TOKEN", "t");
+    let folder = home.add_plugin("acmebox", "acmebox");
+    let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
+    let _ = home.hostel(&["config", "set", "terminal.backend", "acmebox"]).expect(0);
+    let manifest = folder.join("plugin.yaml");
+    let good = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, format!("{good}: [\n")).unwrap();
+    home.exec("echo hi").fails(125, "is not valid YAML");
+    fs::write(&manifest, format!("{good}provides: docker\n")).unwrap();
+    home.exec("echo hi").fails(125, "`provides`: ");
+}
+
+#[test]
+fn a_plugin_for_sandboxes_registers_no_terminal_environment() {
+    let home = Home::new();
+    let folder = home.add_plugin("misfit", "misfit");
+    fs::write(
+        folder.join("plugin.yaml"),
+        hostel_tests::manifest("misfit").replace("kind: backend", "kind: sandbox"),
+    )
+    .unwrap();
+    home.hostel(&["plugins", "enable", "misfit"]).fails(1, "its manifest's `kind` is `sandbox`");
+}
+
+#[test]
+fn a_plugin_that_is_forbidden_takes_no_name() {
+    let home = Home::new();
+    home.add_manifest("aaa", hostel_tests::manifest("aaa") + "provides: [misfit]\n");
+    home.add_plugin("misfit", "misfit");
+    home.hostel(&["plugins", "enable", "misfit"]).fails(1, "plugins/aaa`, which comes first");
+    let _ = home.hostel(&["config", "set", "plugins.disabled", "aaa"]).expect(0);
+    let _ = home.hostel(&["plugins", "enable", "misfit"]).expect(0);
+    assert_eq!(home.hostel(&["exec", "--backend", "misfit", "--", "echo hi"]).expect(0).text(), "hi\n");
+}

@@ -209,10 +209,10 @@ pub(super) enum Config {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected".to_owned())?;
-    if seconds > 0.0 {
-        return Duration::try_from_secs_f64(seconds).map_err(|_| "that is too long".to_owned());
+    if !(0.001..=1e9).contains(&seconds) {
+        return Err("it must be from 0.001 to 1000000000".to_owned());
     }
-    Err("it must be more than 0".to_owned())
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

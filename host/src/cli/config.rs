@@ -177,7 +177,7 @@ fn declared_by_plugin(world: &World, key: &Key, force: bool) -> Result<Type, Fai
 /// Refuses a backend that nobody provides, or whose plugin the user has not enabled. Returns why one that may be selected
 /// cannot be used all the same.
 fn check_backend(world: &World, name: &str, force: bool) -> Result<Option<String>, Failure> {
-    let reason = match world.registry.get(name) {
+    let reason = match world.backend(name) {
         Ok(entry) => entry.closed_because(),
         Err(error) if force => return Ok(Some(error.message().to_owned())),
         Err(error) => return Err(error.into()),
@@ -225,7 +225,7 @@ fn edit(home: &Home, out: &mut Out) -> Result<u8, Failure> {
 }
 
 fn check(home: &Home, json: bool, out: &mut Out) -> Result<u8, Failure> {
-    let findings = Config::load(home, None)?.check();
+    let findings = World::open(Options { home: Some(home.clone()), backend: None })?.check();
     let bad = findings.iter().any(|finding| finding.is_error);
     if json {
         let rows: Vec<_> = findings

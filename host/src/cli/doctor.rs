@@ -16,13 +16,15 @@ use crate::world::{OpenError, Options, World};
 #[derive(Serialize)]
 struct Row {
     ok: bool,
+    /// Whether it is worth a look though nothing fails.
+    warning: bool,
     label: String,
     detail: String,
     source: String,
 }
 
 fn row(ok: bool, label: impl Into<String>, detail: impl Into<String>, source: impl Into<String>) -> Row {
-    Row { ok, label: label.into(), detail: detail.into(), source: source.into() }
+    Row { ok, warning: false, label: label.into(), detail: detail.into(), source: source.into() }
 }
 
 pub(super) fn run(json: bool, out: &mut Out) -> Result<u8, Failure> {
@@ -37,7 +39,12 @@ pub(super) fn run(json: bool, out: &mut Out) -> Result<u8, Failure> {
         out.json(&rows)?;
     } else {
         let line = |row: &Row| {
-            vec![if row.ok { "ok" } else { "FAIL" }.to_owned(), row.label.clone(), row.detail.clone()]
+            let word = match (row.ok, row.warning) {
+                (false, _) => "FAIL",
+                (true, true) => "warn",
+                (true, false) => "ok",
+            };
+            vec![word.to_owned(), row.label.clone(), row.detail.clone()]
         };
         out.table(&rows.iter().map(line).collect::<Vec<_>>())?;
     }
@@ -63,7 +70,8 @@ fn plugins(catalog: &Catalog) -> Vec<Row> {
             row(false, label, format!("{}: {}", candidate.path.display(), problem.reason()), source)
         } else {
             let remark = candidate.remark.as_ref().map(|remark| format!("; {remark}")).unwrap_or_default();
-            row(true, label, format!("{}{remark}", candidate.status()), source)
+            let row = row(true, label, format!("{}{remark}", candidate.status()), source);
+            Row { warning: candidate.remark.is_some(), ..row }
         }
     });
     let missing = catalog.missing.iter();
@@ -74,14 +82,15 @@ fn plugins(catalog: &Catalog) -> Vec<Row> {
 
 fn examine(world: &World) -> Vec<Row> {
     let mut rows = vec![home(&world.home)];
-    let findings = world.config.check();
+    let findings = world.check();
     if findings.is_empty() {
         rows.push(row(true, "configuration", world.home.config().display().to_string(), "hostel"));
     }
     rows.extend(
         findings
             .into_iter()
-            .map(|finding| row(!finding.is_error, "configuration", finding.message, "hostel")),
+            .map(|finding| row(!finding.is_error, "configuration", finding.message, "hostel"))
+            .map(|row| Row { warning: row.ok, ..row }),
     );
     rows.push(selected(world));
     rows.extend(plugins(&world.catalog));

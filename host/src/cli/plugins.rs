@@ -39,6 +39,8 @@ struct Row<'a> {
     status: &'static str,
     error: Option<&'a str>,
     warnings: &'a [String],
+    /// What would keep it from being enabled.
+    remark: Option<&'a str>,
     path: String,
 }
 
@@ -56,6 +58,7 @@ impl<'a> Row<'a> {
             status: candidate.status(),
             error: candidate.problem.as_ref().map(plugins::Problem::reason),
             warnings: &candidate.warnings,
+            remark: candidate.remark.as_deref(),
             path: candidate.path.to_string_lossy().into_owned(),
         }
     }
@@ -83,7 +86,7 @@ fn list(world: &World, json: bool, out: &mut Out) -> Result<(), Failure> {
         out.table(&table)?;
     }
     for row in &rows {
-        let problem = row.error.map(|error| format!("{}: {error}", row.path));
+        let problem = row.error.or(row.remark).map(|error| format!("{}: {error}", row.path));
         let warnings = row.warnings.iter().map(|warning| format!("{}: {warning}", row.path));
         for line in problem.into_iter().chain(warnings) {
             say("warning", &line);
@@ -109,9 +112,9 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
         .as_ref()
         .map(|found| found.verify(candidate.record.as_ref().map(|record| &record.pin)));
     let loadable = match &checked {
-        None => row.error.map(str::to_owned),
-        Some(Ok(_)) => None,
+        _ if row.error.is_some() => row.error.map(str::to_owned),
         Some(Err(error)) => Some(error.to_string()),
+        Some(Ok(_)) | None => None,
     };
     let required: Vec<_> =
         manifest.map(|manifest| manifest.requires_env.as_slice()).unwrap_or_default().iter().collect();
@@ -198,6 +201,8 @@ fn enable(world: &World, name: &str, out: &mut Out) -> Result<(), Failure> {
             say("note", &format!("it wants the variable `{}`{about}, which is not set", required.name));
         }
     }
-    say("note", &format!("select it with `hostel config set terminal.backend {}`", manifest.provides[0]));
+    if manifest.kinds.contains(&plugins::Kind::Backend) {
+        say("note", &format!("select it with `hostel config set terminal.backend {}`", manifest.provides[0]));
+    }
     Ok(())
 }

@@ -74,8 +74,9 @@ fn leaf(tree: &Value, name: &str) -> Option<Finding> {
             if both { "and is overridden by it: remove one of the two" } else { "which is read as well" };
         return Some(remark(format!("`{name}` is an older name of `{new}`, {what}")));
     }
-    let value = super::get(tree, &key).filter(|value| !value.is_null())?;
+    let value = super::get(tree, &key)?;
     match schema::find(&key) {
+        Found::Declared(_) if value.is_null() => None,
         Found::Declared(holds) if !value::fits(value, &holds) => {
             let reason = expected(value, &holds);
             Some(error(format!("`{name}` is `{}`: {reason}", value::shown(value))))

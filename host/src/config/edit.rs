@@ -23,6 +23,12 @@ pub enum EditError {
     /// The key is a section.
     #[error("`{0}` is a section; set one of the keys in it")]
     Section(String),
+    /// Something else stands at the key.
+    #[error("`{0}` is {1} in the file")]
+    Occupied(String, &'static str),
+    /// A number was given where there is no list.
+    #[error("`{0}` is not a list in the file, so it has no items")]
+    NotList(String),
     /// There is no such item.
     #[error("`{0}` is not an item of the list: it has {1}")]
     NoItem(String, usize),
@@ -53,6 +59,12 @@ pub(super) fn set(text: &str, before: &Value, key: &Key, value: &Value) -> Resul
     let replaced = super::get(before, key).and_then(Value::as_sequence).map_or(1, |items| 1 + items.len());
     if lines_lost(text, &edited) > replaced {
         return Err(EditError::Guard("the edit would touch other lines as well".into()));
+    }
+    let marks = |text: &str| text.matches('#').count();
+    let inside = |value: &Value| marks(&serde_yaml::to_string(value).unwrap_or_default());
+    let old = super::get(before, key).map_or(0, inside);
+    if marks(&edited) + old < marks(text) + inside(value) {
+        return Err(EditError::Guard("a comment would be lost".into()));
     }
     Ok(edited)
 }
@@ -175,8 +187,11 @@ fn edit(
     } else {
         let document = document.to_string();
         let fresh = document.strip_prefix("---\n").unwrap_or(&document);
-        let gap = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
-        format!("{body}{gap}{fresh}")
+        // What ends a document stays at its end.
+        let end = body.rfind("\n...").filter(|at| body[at + 4..].trim().is_empty());
+        let (above, below) = body.split_at(end.map_or(body.len(), |at| at + 1));
+        let gap = if above.is_empty() || above.ends_with('\n') { "" } else { "\n" };
+        format!("{above}{gap}{fresh}{below}")
     };
     if is_nothing(wanted) {
         // What is left of a document whose last key has gone.
@@ -206,6 +221,9 @@ fn set_in_tree(tree: &mut Value, key: &Key, value: &Value) -> Result<(), EditErr
     let parts = key.parts();
     for (depth, part) in parts.iter().enumerate() {
         let above = || parts[..depth].join(".");
+        if is_index(part) && !at.is_sequence() && at.get(part.as_str()).is_none() {
+            return Err(EditError::NotList(above()));
+        }
         if at.is_null() {
             *at = Value::Mapping(Mapping::new());
         }
@@ -219,8 +237,11 @@ fn set_in_tree(tree: &mut Value, key: &Key, value: &Value) -> Result<(), EditErr
             _ => return Err(EditError::NotSection(above())),
         };
     }
-    if at.is_mapping() || (at.is_sequence() && !value.is_sequence()) {
+    if at.is_mapping() {
         return Err(EditError::Section(key.to_string()));
+    }
+    if at.is_sequence() && !value.is_sequence() {
+        return Err(EditError::Occupied(key.to_string(), "a list"));
     }
     *at = value.clone();
     Ok(())
@@ -337,7 +358,7 @@ mod tests {
         assert!(matches!(set_text(text, "hooks.7.run", "z"), Err(EditError::NoItem(_, 2))));
         assert!(matches!(set_text(text, "model.name", "big"), Err(EditError::NotSection(_))));
         assert!(matches!(set_text(text, "hooks.x", "1"), Err(EditError::NotSection(_))));
-        assert!(matches!(set_text(text, "hooks", "1"), Err(EditError::Section(_))));
+        assert!(matches!(set_text(text, "hooks", "1"), Err(EditError::Occupied(..))));
         assert!(matches!(unset_key(text, "model.name"), Err(EditError::NotSet(_))));
     }
 

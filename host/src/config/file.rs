@@ -25,6 +25,9 @@ pub enum FileError {
     /// Something else is there.
     #[error("`{0}` is not a file")]
     NotFile(PathBuf),
+    /// It is a link to nothing.
+    #[error("`{0}` is a link to a file that is not there")]
+    Dangling(PathBuf),
     /// It is far too large.
     #[error("`{0}` is larger than 1 MiB, too large for a configuration file")]
     Large(PathBuf),
@@ -76,7 +79,12 @@ impl FileError {
             Self::Write(_, error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Some("check the permissions of the file and its folder".into())
             }
-            _ => None,
+            Self::Dangling(_) => Some("make the file that it leads to, or remove the link".into()),
+            Self::Edit(_, EditError::NotSection(key) | EditError::Occupied(key, _)) => {
+                Some(format!("`hostel config unset {key}` takes away what stands there"))
+            }
+            Self::Read(..) | Self::Write(..) => Some("check that the file and its folder can be used".into()),
+            Self::Large(_) | Self::Edit(..) => None,
         }
     }
 }
@@ -98,6 +106,10 @@ impl ConfigFile {
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let path = path.to_owned();
         let bytes = match fs::metadata(&path) {
+            // Somebody keeps a configuration elsewhere, and would run on silent defaults.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
+                return Err(FileError::Dangling(path));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(FileError::Read(path, error)),
             Ok(meta) if !meta.is_file() => return Err(FileError::NotFile(path)),
@@ -118,7 +130,17 @@ impl ConfigFile {
     ///
     /// Fails with nothing changed if the file is unreadable, the edit is unsafe, or the file cannot be replaced.
     pub fn set(home: &Home, key: &Key, value: &Value) -> Result<bool, FileError> {
-        Self::change(home, |file| edit::set(&file.text, &file.tree, key, value))
+        Self::change(home, |file| {
+            let texts = |value: &Value| serde_yaml::from_value::<Vec<String>>(value.clone()).ok();
+            let lists = super::get(&file.tree, key).and_then(texts).zip(texts(value));
+            if let Some((before, after)) = lists
+                && let Ok(text) = change_items(file.text.clone(), key, &before, &after)
+                && Self::tree_of(&text).is_ok_and(|tree| super::get(&tree, key) == Some(value))
+            {
+                return Ok(text);
+            }
+            edit::set(&file.text, &file.tree, key, value)
+        })
     }
 
     /// Takes `key` away.
@@ -157,6 +179,11 @@ impl ConfigFile {
         })
     }
 
+    fn tree_of(text: &str) -> Result<Value, EditError> {
+        serde_yaml::from_str(text.trim_start_matches('\u{feff}'))
+            .map_err(|error| EditError::Guard(error.to_string()))
+    }
+
     fn change(home: &Home, edit: impl FnOnce(&Self) -> Result<String, EditError>) -> Result<bool, FileError> {
         let path = home.config();
         let failed = |error| FileError::Write(path.clone(), error);
@@ -185,15 +212,11 @@ fn change_items(
     before: &[String],
     after: &[String],
 ) -> Result<String, EditError> {
-    let tree = |text: &str| -> Result<Value, EditError> {
-        serde_yaml::from_str(text.trim_start_matches('\u{feff}'))
-            .map_err(|error| EditError::Guard(error.to_string()))
-    };
     for (index, _) in before.iter().enumerate().filter(|(_, item)| !after.contains(item)).rev() {
-        text = edit::remove_item(&text, &tree(&text)?, key, index)?;
+        text = edit::remove_item(&text, &ConfigFile::tree_of(&text)?, key, index)?;
     }
     for item in after.iter().filter(|item| !before.contains(item)) {
-        text = edit::push(&text, &tree(&text)?, key, item)?;
+        text = edit::push(&text, &ConfigFile::tree_of(&text)?, key, item)?;
     }
     Ok(text)
 }
@@ -227,10 +250,7 @@ fn second_document(text: &str) -> Option<usize> {
 
 /// Replaces a file's contents in one step, keeping its mode, its owner, and the link that may lead to it.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A link is followed, also one to a file that is still to come.
-    let target =
-        fs::canonicalize(path).or_else(|_| fs::read_link(path).map(|target| path.with_file_name(target)));
-    let target = target.unwrap_or_else(|_| path.to_owned());
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let dir = target.parent().unwrap_or(Path::new("/"));
     let meta = fs::metadata(&target).ok();
     // Replacing needs no right to the file itself, but a file without write bits is meant to stay as it is.

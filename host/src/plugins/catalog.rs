@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::error::LoadError;
 use super::load::Discovered;
 use super::manifest::{Manifest, ManifestError};
 use super::record::Record;
@@ -69,8 +70,14 @@ impl Candidate {
     pub fn look_at_library(&mut self) {
         let Some(found) = self.found.as_ref().filter(|_| self.problem.is_none()) else { return };
         let enabled = self.choice == Choice::Enabled;
-        let pin = self.record.as_ref().filter(|_| enabled).map(|record| &record.pin);
-        let Err(error) = found.glance(pin) else { return };
+        let looked = match &self.record {
+            Some(record) if enabled => found.verify(Some(&record.pin)).map(drop),
+            None if enabled => {
+                found.glance().and_then(|()| Err(LoadError::never_pinned(&found.manifest.name)))
+            }
+            _ => found.glance(),
+        };
+        let Err(error) = looked else { return };
         let reason = format!("{error}; {}", error.hint);
         if enabled {
             self.problem = Some(Problem::Broken(reason));
@@ -141,6 +148,19 @@ impl Catalog {
         self.candidates.iter_mut().for_each(Candidate::look_at_library);
     }
 
+    /// Returns what is wrong with the plugin that would provide the backend `name`, if there is one.
+    #[must_use]
+    pub fn why_not(&self, name: &str) -> Option<String> {
+        let provides = |candidate: &&Candidate| match &candidate.found {
+            Some(found) => found.manifest.provides.iter().any(|provided| provided == name),
+            None => candidate.name == name,
+        };
+        let candidate =
+            self.candidates.iter().filter(provides).find(|candidate| candidate.problem.is_some())?;
+        let reason = candidate.problem.as_ref()?.reason();
+        Some(format!("plugin `{}` cannot be used ({}): {reason}", candidate.name, candidate.path.display()))
+    }
+
     /// Returns the candidate called `name`: a usable one before one that is not.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Candidate> {
@@ -200,7 +220,9 @@ fn reject_duplicates(candidates: &mut [Candidate]) {
     let mut order: Vec<&mut Candidate> = candidates.iter_mut().collect();
     order.sort_by_key(|candidate| candidate.choice != Choice::Enabled || candidate.record.is_none());
     for candidate in order {
-        let Some(found) = candidate.found.as_ref().filter(|_| candidate.problem.is_none()) else { continue };
+        // What is forbidden needs no names.
+        let usable = candidate.problem.is_none() && candidate.choice != Choice::Disabled;
+        let Some(found) = candidate.found.as_ref().filter(|_| usable) else { continue };
         let names = std::iter::once((fold(&found.manifest.name), "plugin"));
         let names = names.chain(found.manifest.provides.iter().map(|name| (fold(name), "backend")));
         let names: Vec<(String, &'static str)> = names.collect();

@@ -55,6 +55,13 @@ pub struct LoadError {
 }
 
 impl LoadError {
+    /// Makes the error of a plugin that is on the list of the enabled, and was never enabled properly.
+    #[must_use]
+    pub fn never_pinned(plugin: &str) -> Self {
+        let reason = "this folder's library was never pinned, or the record of that is damaged";
+        Self::new(plugin, Step::Checksum, reason, format!("run `hostel plugins enable {plugin}`"))
+    }
+
     /// Makes the error of one step.
     pub fn new(plugin: &str, step: Step, reason: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { plugin: plugin.to_owned(), step, reason: reason.into(), hint: hint.into() }

@@ -21,7 +21,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use serde::{Deserialize, Serialize};
 
 use super::error::{LoadError, Step};
-use super::manifest::Manifest;
+use super::manifest::{Kind, Manifest};
 use super::{preflight, trust};
 use crate::digest::sha256_hex;
 use crate::home::Home;
@@ -109,20 +109,15 @@ impl Discovered {
         Ok(Verified { manifest: self.manifest.clone(), path, bytes, facts, pin: found })
     }
 
-    /// Checks what can be checked without reading all of the library, for lists.
+    /// Checks what can be checked without reading all of the library, for lists of what is not enabled.
     ///
     /// # Errors
     ///
     /// Fails at the first step that does not pass.
-    pub fn glance(&self, pin: Option<&Pin>) -> Result<(), LoadError> {
+    pub fn glance(&self) -> Result<(), LoadError> {
         let name = &self.manifest.name;
         let path = self.trusted_library()?;
-        let file = open(name, &path)?;
-        let size = file.metadata().map_or(0, |meta| meta.len());
-        if let Some(pin) = pin.filter(|pin| pin.size != size || pin.library != file_name(&path)) {
-            return Err(changed(name, &path, &format!("it has {size} bytes, had {}", pin.size)));
-        }
-        let cache = ReadCache::new(file);
+        let cache = ReadCache::new(open(name, &path)?);
         self.preflight(&path, &cache).map(drop)
     }
 
@@ -320,6 +315,10 @@ impl Opened {
         })?;
         if providers.is_empty() {
             return Err(failed("it registered no provider".into(), ask_author));
+        }
+        if !self.manifest.kinds.contains(&Kind::Backend) {
+            let reason = "it registered a terminal environment, but its manifest's `kind` is `sandbox`";
+            return Err(failed(reason.into(), "write `kind: [backend, sandbox]` into `plugin.yaml`"));
         }
         let mut seen = Vec::new();
         for provider in &providers {

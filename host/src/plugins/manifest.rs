@@ -136,7 +136,12 @@ impl Manifest {
     ///
     /// Fails with the first thing that is wrong.
     pub fn read(folder: &Path) -> Result<(Self, Vec<String>), ManifestError> {
-        let path = path_in(folder).ok_or(ManifestError::Missing)?;
+        let path = path_in(folder).ok_or_else(|| match folder.join(FILE_NAMES[0]).symlink_metadata() {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                ManifestError::Read(FILE_NAMES[0].into(), error)
+            }
+            _ => ManifestError::Missing,
+        })?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Self::parse(&name, &read_text(folder, &path, &name)?)
     }

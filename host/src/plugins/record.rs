@@ -12,7 +12,10 @@ use hostel_plugin_api::TerminalEnvironmentProvider;
 use serde::{Deserialize, Serialize};
 
 use super::load::{Pin, Registered};
-use crate::home::{Home, make_private};
+use crate::home::{Home, make_private, read_regular};
+
+/// More than this is no record.
+const LONGEST: u64 = 4 * 1024 * 1024;
 
 /// One provider of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +66,12 @@ impl Record {
     /// Reads the record of `plugin`. One that is not there or is damaged is none: the plugin then has to be enabled again.
     #[must_use]
     pub fn load(home: &Home, plugin: &str) -> Option<Self> {
-        let bytes = fs::read(path(home, plugin)).ok()?;
+        let read = read_regular(&path(home, plugin), LONGEST);
+        let unreadable = |error: &io::Error| error.kind() != io::ErrorKind::NotFound;
+        if let Some(error) = read.as_ref().err().filter(|error| unreadable(error)) {
+            tracing::warn!(plugin, %error, "the plugin's record cannot be read");
+        }
+        let bytes = read.ok()?;
         let record = serde_json::from_slice(&bytes);
         record.inspect_err(|error| tracing::warn!(plugin, %error, "the plugin's record is damaged")).ok()
     }

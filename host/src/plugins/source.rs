@@ -29,7 +29,10 @@ pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home, config: &Co
         let providers = record.providers.into_iter().flat_map(|provider| provider.strip_env_keys);
         registry.strip_always(record.secrets.into_iter().chain(providers));
     }
-    for candidate in &catalog.candidates {
+    let forbidden = |candidate: &&Candidate| candidate.choice == Choice::Disabled;
+    // What is forbidden comes last, and has only the names that nobody else wants.
+    let allowed = catalog.candidates.iter().filter(|candidate| !forbidden(candidate));
+    for candidate in allowed.chain(catalog.candidates.iter().filter(forbidden)) {
         if candidate.problem.is_some() {
             continue;
         }
@@ -40,6 +43,9 @@ pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home, config: &Co
         let settings = config.section(&format!("plugins.settings.{}", candidate.name));
         let library = Arc::new(Library::of(candidate, found, home, settings));
         for name in &found.manifest.provides {
+            if forbidden(&candidate) && registry.get(name).is_ok() {
+                continue;
+            }
             refused.extend(
                 registry.add(entry(name, candidate, found, &library)).err().map(|error| error.to_string()),
             );
@@ -128,10 +134,7 @@ impl Library {
 
     fn load(&self) -> Result<Vec<Loaded>, LoadError> {
         let plugin = &self.found.manifest.name;
-        let pin = self.pin.as_ref().ok_or_else(|| {
-            let reason = "its library was never pinned, or the record of that is damaged";
-            LoadError::new(plugin, Step::Checksum, reason, format!("run `hostel plugins enable {plugin}`"))
-        })?;
+        let pin = self.pin.as_ref().ok_or_else(|| LoadError::never_pinned(plugin))?;
         let registered = self.found.verify(Some(pin))?.open()?;
         let registered = registered.register(self.found.surroundings(&self.home, self.settings.clone()))?;
         tracing::debug!(plugin, providers = registered.len(), "plugin loaded");

@@ -25,7 +25,7 @@ pub(super) fn argv(shell: &Shell, record: &Path) -> Vec<OsString> {
     let script = if shell.is_bash {
         argv.extend(["--noprofile".into(), "--norc".into()]);
         let dump = [
-            b"{ builtin trap - DEBUG; builtin set +x; } >/dev/null 2>&1; { builtin pwd; builtin printf '\\0'; builtin export -p; builtin printf '\\0end'; } 2>/dev/null >|",
+            b"{ builtin trap - DEBUG; builtin trap '' XFSZ; builtin set +x; } >/dev/null 2>&1; { builtin pwd; builtin printf '\\0'; builtin export -p; builtin printf '\\0end'; } 2>/dev/null >|",
             record.as_bytes(),
             b" || builtin :",
         ]
@@ -40,7 +40,7 @@ pub(super) fn argv(shell: &Shell, record: &Path) -> Vec<OsString> {
         .concat()
     } else {
         let dump = [
-            b"{ pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >|",
+            b"{ trap '' XFSZ; } 2>/dev/null; { pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >|",
             record.as_bytes(),
             b" || :",
         ]

@@ -114,14 +114,16 @@ impl<T: Transport> ShellEnvironment<T> {
             }
             let message =
                 format!("the working directory `{}` does not exist or cannot be entered", path.display());
-            return Err(Error::new(ErrorKind::BAD_CWD, message).not_started());
+            let error = Error::new(ErrorKind::BAD_CWD, message).not_started();
+            return Err(error.with_hint("name a directory that exists where the command runs"));
         }
         if state.cwd.is_none() && !self.transport.is_directory(stands) {
             let message = format!(
                 "the directory `{}`, in which the session starts, does not exist or cannot be entered",
                 stands.display()
             );
-            return Err(Error::new(ErrorKind::BAD_CWD, message).not_started());
+            let error = Error::new(ErrorKind::BAD_CWD, message).not_started();
+            return Err(error.with_hint("name another one, such as with `terminal.cwd`"));
         }
         let found = stands.ancestors().find(|path| self.transport.is_directory(path));
         let found = found.unwrap_or(Path::new("/")).to_owned();

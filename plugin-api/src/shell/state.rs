@@ -120,15 +120,12 @@ impl Store {
             return (self.memory.lock().unwrap_or_else(PoisonError::into_inner).clone(), None);
         };
         let path = file(dir);
-        match fs::read(&path) {
-            Ok(bytes) => match SessionState::from_bytes(&bytes) {
-                Some(state) => (state, None),
-                None => (
-                    SessionState::default(),
-                    Some(format!("`{}` is damaged and was passed over", path.display())),
-                ),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (SessionState::default(), None),
+        match read(&path) {
+            Ok(Some(state)) => (state, None),
+            Ok(None) => {
+                let warning = format!("`{}` is damaged and was passed over", path.display());
+                (SessionState::default(), Some(warning))
+            }
             Err(error) => {
                 (SessionState::default(), Some(format!("failed to read `{}`: {error}", path.display())))
             }
@@ -147,11 +144,7 @@ impl Store {
         make_dir(dir)?;
         let lock = File::options().create(true).append(true).mode(0o600).open(dir.join("lock"))?;
         lock_within(&lock, PATIENCE)?;
-        let mut state = match fs::read(file(dir)) {
-            Ok(bytes) => SessionState::from_bytes(&bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Some(SessionState::default()),
-            Err(error) => return Err(error),
-        };
+        let mut state = read(&file(dir))?;
         if state.is_none() {
             // What cannot be understood now may be to somebody else later.
             fs::rename(file(dir), dir.join("session.damaged"))?;
@@ -162,6 +155,19 @@ impl Store {
         file.write_all(&state.to_bytes())?;
         file.persist(self::file(dir))?;
         Ok(())
+    }
+}
+
+/// More than this is no state: a command's variables have to fit into far less.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+/// Reads a state. None where what is there is damaged, or no file at all: opening a pipe would wait for ever.
+fn read(path: &Path) -> io::Result<Option<SessionState>> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(SessionState::default())),
+        Err(error) => Err(error),
+        Ok(meta) if !meta.is_file() || meta.len() > LONGEST => Ok(None),
+        Ok(_) => Ok(SessionState::from_bytes(&fs::read(path)?)),
     }
 }
 
@@ -210,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_file_form_survives_the_round_trip_and_damage_is_noticed() {
-        let mut state = SessionState { cwd: Some("/tmp/a\nb".into()), ..Default::default() };
+        let mut state = SessionState { cwd: Some("/srv/a\nb".into()), ..Default::default() };
         state.set.insert("A".into(), OsString::from_vec(b"x=y\n\xff".to_vec()));
         state.unset.insert("B".into());
         let bytes = state.to_bytes();
