@@ -64,6 +64,7 @@ fn undelivered(error: &io::Error) -> u8 {
         return CLOSED;
     }
     say("error", &format!("failed to write the output: {error}"));
+    say("hint", "the command may have run only in part; see that there is room where its output goes");
     FAILED
 }
 

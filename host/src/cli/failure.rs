@@ -45,7 +45,9 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Self { code: None, message: String::new(), hint: None },
-            _ => Self::new(format!("failed to print: {error}")),
+            _ => Self::new(format!("failed to print: {error}")).with_hint(
+                "what was asked for may have been done; see that there is room where the output goes",
+            ),
         }
     }
 }
@@ -115,7 +117,9 @@ impl From<EnableError> for Failure {
             EnableError::Unknown(_) | EnableError::Problem(..) => {
                 Self::new(error.to_string()).with_hint("`hostel plugins list` shows what is there")
             }
-            EnableError::Record(..) | EnableError::Key(_) => Self::new(error.to_string()),
+            EnableError::Record(..) => Self::new(error.to_string())
+                .with_hint("check that nothing else is there, and the permissions of its folder"),
+            EnableError::Key(_) => Self::new(error.to_string()),
         }
     }
 }

@@ -205,7 +205,7 @@ fn read(home: &Home, path: PathBuf) -> Candidate {
             candidate.found = Some(Discovered { folder, manifest });
         }
         Err(error) => {
-            let is_name = matches!(&error, ManifestError::Name { error: NameError::Reserved(_), .. });
+            let is_name = matches!(&error, ManifestError::Name { error: NameError::Reserved { .. }, .. });
             let problem = if is_name { Problem::Rejected } else { Problem::Broken };
             candidate.problem = Some(problem(error.to_string()));
         }

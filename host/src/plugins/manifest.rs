@@ -301,7 +301,7 @@ mod tests {
             ),
             (
                 with("acmebox\nversion", "DOCKER\nversion"),
-                "`name`: `docker` is the name of a backend that is built into Hostel",
+                "`name`: `DOCKER` is too much like `docker`, the name of a backend that is built into Hostel",
             ),
             (with("acmebox\nversion", "../evil\nversion"), "`name`: `../evil` is not a name"),
             (

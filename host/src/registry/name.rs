@@ -11,11 +11,21 @@ const LONGEST: usize = 64;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum NameError {
     /// It is Hostel's own.
-    #[error("`{0}` is the name of a backend that is built into Hostel")]
-    Reserved(&'static str),
+    #[error("`{given}` is {}", taken(.given, .own))]
+    Reserved {
+        /// The text.
+        given: String,
+        /// The backend's name.
+        own: &'static str,
+    },
     /// It is not of the right form.
     #[error("`{0}` is not a name: lower-case letters, digits, `_` and `-`, a letter first, 64 at the most")]
     Form(String),
+}
+
+fn taken(given: &str, own: &str) -> String {
+    let built_in = "the name of a backend that is built into Hostel";
+    if given == own { built_in.to_owned() } else { format!("too much like `{own}`, {built_in}") }
 }
 
 /// Checks that `name` is of the form `^[a-z][a-z0-9_-]{0,63}$` and not Hostel's own.
@@ -25,7 +35,7 @@ pub enum NameError {
 /// Fails if it is not.
 pub fn check_name(name: &str) -> Result<(), NameError> {
     if let Some(own) = reserved(name) {
-        return Err(NameError::Reserved(own));
+        return Err(NameError::Reserved { given: name.escape_debug().to_string(), own });
     }
     let first = name.starts_with(|first: char| first.is_ascii_lowercase());
     let rest = name
@@ -70,7 +80,7 @@ mod tests {
             assert!(matches!(check_name(bad), Err(NameError::Form(_))), "{bad}");
         }
         for own in ["docker", "DOCKER", "managed_modal", "managed-modal", " ssh ", "Vercel-Sandbox"] {
-            assert!(matches!(check_name(own), Err(NameError::Reserved(_))), "{own}");
+            assert!(matches!(check_name(own), Err(NameError::Reserved { .. })), "{own}");
         }
         assert!(check_name(&long).unwrap_err().to_string().len() < 200);
     }

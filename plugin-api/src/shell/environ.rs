@@ -76,7 +76,8 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!("`{}` is not the name of an environment variable", name.escape_debug());
-    Err(Error::new(ErrorKind::INVALID_REQUEST, message).not_started())
+    let error = Error::new(ErrorKind::INVALID_REQUEST, message).not_started();
+    Err(error.with_hint("a name is letters, digits and `_`, and does not begin with a digit"))
 }
 
 /// Puts a call's environment together: the place's own variables, what the session has changed, what this call adds.
