@@ -54,6 +54,23 @@ fn attributes_that_panic_give_their_defaults_and_guards_stay_on() {
     assert_eq!(row(&rows)["display_name"], "Misfit");
     // It claims to skip the guards, but it is no container.
     assert_eq!(row(&rows)["flags"]["skip_container_guards"], false);
+    let rows = behaving(&home, "most-attributes", &["backends", "--json"]).expect(0).json();
+    let flags = row(&rows)["flags"].clone();
+    for (flag, default) in [
+        ("is_remote", true.into()),
+        ("is_container", true.into()),
+        ("skip_container_guards", false.into()),
+        ("session_isolated_when_nonpersistent", false.into()),
+        ("costs_to_create", true.into()),
+        ("default_cwd", serde_json::Value::Null),
+        ("guest_home", serde_json::Value::Null),
+        ("cache_path_base", serde_json::Value::Null),
+        ("env_description", "a misfit environment (likely Linux)".into()),
+    ] {
+        assert_eq!(flags[flag], default, "{flag}");
+    }
+    assert_eq!(row(&rows)["display_name"], "misfit");
+    assert_eq!(row(&rows)["description"], "Run commands in a misfit environment");
     // A provider that cannot say what its secrets are is closed, so what it is shows from its record.
     let rows = behaving(&home, "attributes", &["backends", "--json"]).expect(0).json();
     assert_eq!(row(&rows)["status"], "unavailable");
