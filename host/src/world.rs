@@ -2,8 +2,6 @@
 //!
 //! Command line, MCP and server all come through [`World::open`], so that none can miss a plugin, a setting or a rule.
 
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use hostel_plugin_api::{Error, ErrorKind};
@@ -26,9 +24,6 @@ pub enum OpenError {
     /// A value in it cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The plugins cannot be listed.
-    #[error("failed to list `{0}`: {1}")]
-    Plugins(PathBuf, io::Error),
     /// The built-in backends clash.
     #[error(transparent)]
     Backends(#[from] Error),
@@ -68,10 +63,10 @@ impl World {
         let config = Config::load(&home, options.backend)?;
         let (enabled, disabled) = (config.list("plugins.enabled")?, config.list("plugins.disabled")?);
         let catalog = Catalog::scan(&home, &enabled, &disabled);
-        let catalog = catalog.map_err(|error| OpenError::Plugins(home.plugins(), error))?;
         let mut registry = Registry::default();
         backends::fill(&mut registry)?;
-        let remarks = plugins::fill(&mut registry, &catalog, &home, &config);
+        let mut remarks = plugins::fill(&mut registry, &catalog, &home, &config);
+        remarks.extend(catalog.unread.clone());
         Ok(Self { home, config, catalog, registry, remarks })
     }
 

@@ -152,3 +152,14 @@ fn a_link_to_a_configuration_that_is_gone_is_no_empty_one() {
     home.hostel(&["config", "set", "terminal.timeout", "9"])
         .fails(1, "is a link to a file that is not there");
 }
+
+#[test]
+fn a_folder_of_plugins_that_cannot_be_read_takes_only_the_plugins_away() {
+    let home = Home::new();
+    fs::write(home.path().join("plugins"), "not a folder").unwrap();
+    let ran = home.exec("echo hi").expect(0);
+    assert_eq!(ran.text(), "hi\n");
+    assert!(ran.stderr.starts_with("warning: failed to list"), "{ran:?}");
+    home.hostel(&["plugins", "list"]).fails(1, "failed to list");
+    let _ = home.hostel(&["doctor"]).expect(1);
+}

@@ -55,7 +55,7 @@ pub(super) fn run(json: bool, out: &mut Out) -> Result<u8, Failure> {
 fn without_world(error: OpenError) -> Vec<Row> {
     let mut rows = vec![row(false, "configuration", Failure::from(error).message, "hostel")];
     let home = Home::find().ok();
-    if let Some(mut catalog) = home.and_then(|home| Catalog::scan(&home, &[], &[]).ok()) {
+    if let Some(mut catalog) = home.map(|home| Catalog::scan(&home, &[], &[])) {
         catalog.look_at_libraries();
         rows.extend(plugins(&catalog));
     }

@@ -102,9 +102,6 @@ impl From<OpenError> for Failure {
             OpenError::File(error) => error.into(),
             OpenError::Config(error) => error.into(),
             OpenError::Backends(error) => error.into(),
-            OpenError::Plugins(..) => {
-                Self::new(error.to_string()).with_hint("it should be a folder that you may read")
-            }
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::world::{Options, World};
 
 pub(super) fn run(action: Plugins, out: &mut Out) -> Result<(), Failure> {
     let mut world = World::open(Options::default())?;
+    if let Some(reason) = &world.catalog.unread {
+        return Err(Failure::new(reason).with_hint("it should be a folder that you may read"));
+    }
     if matches!(action, Plugins::List { .. } | Plugins::Show { .. }) {
         world.catalog.look_at_libraries();
     }

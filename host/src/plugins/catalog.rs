@@ -108,21 +108,23 @@ pub struct Catalog {
     pub enabled: Vec<String>,
     /// Names that are enabled and that no folder has.
     pub missing: Vec<String>,
+    /// Why there are no candidates, if `plugins/` itself cannot be read.
+    pub unread: Option<String>,
 }
 
 impl Catalog {
     /// Reads every folder below the home's `plugins/`; `enabled` and `disabled` are the user's lists.
-    ///
-    /// # Errors
-    ///
-    /// Fails only if the folder `plugins/` itself cannot be read.
-    pub fn scan(home: &Home, enabled: &[String], disabled: &[String]) -> io::Result<Self> {
-        let mut folders = match fs::read_dir(home.plugins()) {
-            Ok(entries) => {
-                entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?
+    #[must_use]
+    pub fn scan(home: &Home, enabled: &[String], disabled: &[String]) -> Self {
+        let listed = fs::read_dir(home.plugins())
+            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
+        let (mut folders, unread): (Vec<PathBuf>, _) = match listed {
+            Ok(folders) => (folders, None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), None),
+            Err(error) => {
+                let reason = format!("failed to list `{}`: {error}", home.plugins().display());
+                (Vec::new(), Some(reason))
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
         };
         folders.retain(|path| !is_hidden(path) && (path.is_dir() || path.is_symlink()));
         folders.sort();
@@ -140,7 +142,7 @@ impl Catalog {
             enabled.iter().filter(|name| !candidates.iter().any(|candidate| candidate.name == **name));
         let missing = missing.cloned().collect();
         let enabled = enabled.iter().filter(|name| !disabled.contains(name)).cloned().collect();
-        Ok(Self { candidates, enabled, missing })
+        Self { candidates, enabled, missing, unread }
     }
 
     /// Looks at every library; see [`Candidate::look_at_library`].
@@ -257,7 +259,7 @@ mod tests {
     fn one_bad_folder_hides_no_other_and_the_first_of_two_wins() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path().to_owned()).unwrap();
-        assert!(Catalog::scan(&home, &[], &[]).unwrap().candidates.is_empty());
+        assert!(Catalog::scan(&home, &[], &[]).candidates.is_empty());
         plugin(&home, "a", "a", "provides: [shared]\n");
         plugin(&home, "b", "b", "provides: [shared]\n");
         plugin(&home, "c", "docker", "");
@@ -268,7 +270,7 @@ mod tests {
         fs::create_dir(home.plugins().join(".hidden")).unwrap();
         std::os::unix::fs::symlink("nowhere", home.plugins().join("g")).unwrap();
         let lists = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let catalog = Catalog::scan(&home, &lists(&["a", "off", "gone"]), &lists(&["off"])).unwrap();
+        let catalog = Catalog::scan(&home, &lists(&["a", "off", "gone"]), &lists(&["off"]));
         let seen: Vec<(&str, &str)> = catalog
             .candidates
             .iter()
