@@ -256,3 +256,20 @@ fn no_comment_is_lost_with_a_list() {
     let _ = home.hostel(&["config", "unset", "terminal.timeout"]).expect(0);
     assert_eq!(home.config(), ended);
 }
+
+#[test]
+fn a_check_lists_all_that_is_wrong_also_what_a_plugin_declared() {
+    let home = Home::new();
+    home.add_plugin("misfit", "misfit");
+    let _ = home.hostel(&["plugins", "enable", "misfit"]).expect(0);
+    let check = || home.hostel(&["config", "check"]);
+    home.set_config(
+        "plugins: {enabled: [misfit]}\nterminal: {timout: null, backends: {misfit: {loud: text}}}\n",
+    );
+    let said = check().expect(1).text();
+    assert!(said.contains("`terminal.timout` is unknown"), "{said}");
+    assert!(said.contains("error: `terminal.backends.misfit`: `loud`"), "{said}");
+    home.set_config("plugins: {enabled: 5}\nterminal: {timeout: soon}\n");
+    let said = check().expect(1).text();
+    assert!(said.contains("`plugins.enabled`") && said.contains("`terminal.timeout`"), "{said}");
+}

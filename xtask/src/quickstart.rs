@@ -11,7 +11,7 @@ use crate::{install, plugins};
 
 /// What is typed, and the exit code that must come of it.
 const TRANSCRIPT: [(&str, i32); 6] = [
-    ("mkdir -p ~/.hostel/plugins && cp -r target/plugins/acmebox ~/.hostel/plugins/", 0),
+    ("mkdir -p ~/.hostel/plugins/acmebox && cp target/plugins/acmebox/* ~/.hostel/plugins/acmebox/", 0),
     ("hostel plugins list", 0),
     ("hostel plugins enable acmebox", 0),
     ("hostel config set terminal.backend acmebox", 0),

@@ -20,7 +20,9 @@ pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home, config: &Co
     let mut refused = Vec::new();
     // Whatever has become of its folder: what an enabled plugin has named as its secret stays one.
     for name in &catalog.enabled {
-        let Some(record) = Record::load(home, name) else {
+        let mut candidates = catalog.candidates.iter().filter(|candidate| candidate.name == *name);
+        let read = candidates.find_map(|candidate| candidate.record.clone());
+        let Some(record) = read.or_else(|| Record::load(home, name)) else {
             let what = "its library was never pinned, so its secrets may not all be known";
             refused
                 .push(format!("plugin `{name}` is enabled, but {what}: run `hostel plugins enable {name}`"));

@@ -134,3 +134,12 @@ fn an_attribute_that_panics_gives_its_default_and_guards_stay_on() {
     let error = provider.create_environment(CreateEnvironment::default()).err().unwrap();
     assert_eq!(error.message(), "`create_environment` panicked: create");
 }
+
+#[test]
+fn a_flag_is_true_only_if_it_says_so_cleanly() {
+    let provider = foreign(Odd);
+    assert!(provider.flag("flag", RResult::ROk(1), false));
+    for odd in [0, 2, 7, u8::MAX] {
+        assert!(!provider.flag("flag", RResult::ROk(odd), true), "{odd}");
+    }
+}
