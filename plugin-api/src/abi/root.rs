@@ -26,7 +26,7 @@ use abi_stable::library::{
 use abi_stable::prefix_type::PrefixTypeTrait;
 use abi_stable::sabi_types::VersionStrings;
 use abi_stable::std_types::RResult;
-use abi_stable::type_layout::TLFieldOrFunction;
+use abi_stable::type_layout::{TLFieldOrFunction, TypeLayout};
 
 use super::error::AbiError;
 use super::guard::guard;
@@ -176,14 +176,7 @@ impl CheckedRoot {
         }
         let host = <PluginRoot_Ref as StableAbi>::LAYOUT;
         let plugin = header.layout().ok_or(RootError::Header)?;
-        // Fresh globals each time: shared ones would make one plugin's acceptance depend on those loaded before it.
-        let newer = check_layout_compatibility_with_globals(host, plugin, &CheckingGlobals::new());
-        if let Err(errors) = newer {
-            let older = check_layout_compatibility_with_globals(plugin, host, &CheckingGlobals::new());
-            if older.is_err() {
-                return Err(first_difference(&errors));
-            }
-        }
+        compare(host, plugin)?;
         // SAFETY: one of the two checks has proved that every member that both sides know is the same, and prefix types
         // carry their own member count, so that one that is missing is reported or defaulted and never read.
         let root = unsafe { header.init_root_module_with_unchecked_layout::<PluginRoot_Ref>() };
@@ -206,6 +199,15 @@ impl CheckedRoot {
         let providers = std::mem::take(&mut *providers.lock().unwrap_or_else(PoisonError::into_inner));
         providers.into_iter().map(ForeignProvider::new).collect::<Result<_, _>>().map_err(RootError::Register)
     }
+}
+
+/// Accepts a plugin that is newer than the host, or older: one of the two must know all that the other does, and the same.
+fn compare(host: &'static TypeLayout, plugin: &'static TypeLayout) -> Result<(), RootError> {
+    // Fresh globals each time: shared ones would make one plugin's acceptance depend on those loaded before it.
+    let newer = check_layout_compatibility_with_globals(host, plugin, &CheckingGlobals::new());
+    let Err(errors) = newer else { return Ok(()) };
+    let older = check_layout_compatibility_with_globals(plugin, host, &CheckingGlobals::new());
+    older.map_err(|_| first_difference(&errors))
 }
 
 fn major(version: &str) -> &str {
@@ -267,6 +269,49 @@ mod tests {
     fn a_header_of_our_own_is_accepted() {
         // SAFETY: the static is a header that this crate made, and lives for ever.
         assert!(unsafe { CheckedRoot::from_symbol(NonNull::from(&HEADER).cast()) }.is_ok());
+    }
+
+    /// One trait as three versions have it.
+    macro_rules! version {
+        ($name:ident, $answer:ty, $($more:item)*) => {
+            mod $name {
+                use abi_stable::std_types::RBox;
+                use abi_stable::{StableAbi, sabi_trait};
+
+                #[sabi_trait]
+                pub trait Shared {
+                    #[sabi(last_prefix_field)]
+                    fn answer(&self) -> $answer;
+                    $($more)*
+                }
+
+                pub(super) const LAYOUT: &abi_stable::type_layout::TypeLayout =
+                    <Shared_TO<'static, RBox<()>> as StableAbi>::LAYOUT;
+            }
+        };
+    }
+    version!(first, u32,);
+    version!(
+        appended,
+        u32,
+        fn later(&self) -> u32 {
+            7
+        }
+    );
+    version!(changed, u64,);
+
+    #[test]
+    fn either_side_may_be_the_older_one_and_a_changed_member_is_refused() {
+        assert!(compare(first::LAYOUT, first::LAYOUT).is_ok());
+        assert!(compare(first::LAYOUT, appended::LAYOUT).is_ok(), "a newer plugin");
+        assert!(compare(appended::LAYOUT, first::LAYOUT).is_ok(), "an older plugin");
+        for (host, plugin) in [(first::LAYOUT, changed::LAYOUT), (changed::LAYOUT, appended::LAYOUT)] {
+            let refused = compare(host, plugin).unwrap_err();
+            assert!(
+                matches!(&refused, RootError::Layout { member, .. } if member.contains("answer")),
+                "{refused}"
+            );
+        }
     }
 
     #[test]
