@@ -274,6 +274,7 @@ mod tests {
     /// One trait as three versions have it.
     macro_rules! version {
         ($name:ident, $answer:ty, $($more:item)*) => {
+            #[allow(clippy::cast_ptr_alignment, reason = "the ABI layer's macro reads its tables so")]
             mod $name {
                 use abi_stable::std_types::RBox;
                 use abi_stable::{StableAbi, sabi_trait};
