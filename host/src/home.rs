@@ -95,7 +95,13 @@ impl Home {
     /// What is kept for one task on one backend.
     #[must_use]
     pub fn task(&self, backend: &str, task: &str) -> PathBuf {
-        self.0.join("state").join("tasks").join(backend).join(encode(task))
+        self.tasks_of(backend).join(encode(task))
+    }
+
+    /// What is kept for all tasks on one backend.
+    #[must_use]
+    pub fn tasks_of(&self, backend: &str) -> PathBuf {
+        self.0.join("state").join("tasks").join(backend)
     }
 
     /// Whole outputs of which only a part was shown.

@@ -65,7 +65,8 @@ impl World {
         let catalog = Catalog::scan(&home, &enabled, &disabled);
         let mut registry = Registry::default();
         backends::fill(&mut registry)?;
-        let mut remarks = plugins::fill(&mut registry, &catalog, &home, &config);
+        let limits = plugins::worker::Limits::read(&config)?;
+        let mut remarks = plugins::fill(&mut registry, &catalog, &home, &config, limits);
         remarks.extend(catalog.unread.clone());
         Ok(Self { home, config, catalog, registry, remarks })
     }

@@ -43,6 +43,9 @@ impl ErrorKind {
     /// A limit of the account or the machine is used up.
     pub const QUOTA: Self = Self(13);
 
+    /// The process in which the provider's code ran has died, or was killed because it hung. Set by the host, never by a provider.
+    pub const CRASHED: Self = Self(14);
+
     /// Returns the name that machine-readable output uses for this kind.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -60,6 +63,7 @@ impl ErrorKind {
             Self::TIMEOUT => "timeout",
             Self::CANCELLED => "cancelled",
             Self::QUOTA => "quota",
+            Self::CRASHED => "crashed",
             _ => "other",
         }
     }

@@ -272,8 +272,15 @@ pub fn put(from: &Path, to: &Path) {
 
 /// Returns a manifest of the four keys.
 #[must_use]
-pub fn manifest(name: &str) -> String {
+pub fn four_keys(name: &str) -> String {
     format!("name: {name}\nversion: 0.1.0\ndescription: A plugin for tests\nkind: backend\n")
+}
+
+/// Returns a manifest of the four keys and of what a plugin must ask for that runs commands on this machine.
+#[must_use]
+pub fn manifest(name: &str) -> String {
+    let permissions = "{network: any, read: [/], write: [/], exec: true, env: [MISFIT, MISFIT_TOKEN]}";
+    format!("{}permissions: {permissions}\n", four_keys(name))
 }
 
 /// Compiles a shared library from C.
@@ -289,4 +296,29 @@ pub fn compile_c(source: &str, to: &Path, options: &[&str]) {
     assert!(cc.status().expect("there is a C compiler").success());
     fs::remove_file(file).expect("the source is removed");
     fs::set_permissions(to, fs::Permissions::from_mode(0o644)).expect("a mode is set");
+}
+
+/// Makes two tests of each function: one in which plugins run in processes of their own, and one in which they run in the host's.
+/// The function is given the word for it, as `plugins.isolation` has it.
+#[macro_export]
+macro_rules! in_both_isolations {
+    ($(fn $name:ident($isolation:ident) $body:block)+) => {
+        $(
+            mod $name {
+                use super::*;
+
+                fn run($isolation: &str) $body
+
+                #[test]
+                fn process() {
+                    run("process");
+                }
+
+                #[test]
+                fn in_process() {
+                    run("in_process");
+                }
+            }
+        )+
+    };
 }

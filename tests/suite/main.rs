@@ -1,6 +1,7 @@
 //! Everything that crosses crates, with the real program, real plugins and real files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod abi;
 mod bubblewrap;
 mod config;
 mod documents;

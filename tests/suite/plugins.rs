@@ -122,10 +122,10 @@ fn a_library_that_lies_or_crashes_takes_nobody_along() {
             "{GOOD_VERSION}#include <stdlib.h>\nconst char hostel_plugin_root[256] = \"x\";\n__attribute__((constructor)) static void run(void) {{ {body} }}\n"
         )
     };
-    refused("segv", "crashed while it was being inspected (SIGSEGV)", |path| {
+    refused("segv", "its worker crashed (SIGSEGV)", |path| {
         compile_c(&crash("*(volatile int *)8 = 1;"), path, &[]);
     });
-    refused("exits", "exited while it was being inspected (exit code 3)", |path| {
+    refused("exits", "its worker ended its process (exit code 3)", |path| {
         compile_c(&crash("_exit(3);").replace("stdlib", "unistd"), path, &[]);
     });
 }

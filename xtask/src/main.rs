@@ -1,5 +1,6 @@
 //! The one door for chores: `cargo xtask COMMAND`.
 
+mod abi;
 mod cargo;
 mod dist;
 mod install;

@@ -10,6 +10,7 @@ use crate::cargo;
 pub(crate) fn run(filter: &[String]) -> Result<()> {
     // Plugins and fixtures are libraries that no test links to, so they are built before.
     cargo::run(&["build", "--workspace"], &[])?;
+    crate::abi::build()?;
     let mut command = cargo::command(&["test", "--workspace", "--no-fail-fast", "--"]);
     let mut child = command.args(filter).stdout(Stdio::piped()).spawn().context("failed to start cargo")?;
     let output = child.stdout.take().context("cargo has no output")?;

@@ -1,5 +1,6 @@
 //! The grammar of the command line.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -140,6 +141,19 @@ pub(super) enum Plugins {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Make the crate of a new plugin, which builds and passes `plugins check` as it is
+    #[command(after_help = "Examples:\n  hostel plugins new mybox\n  \
+                            hostel plugins new mybox --path ~/src/mybox --api-path ~/src/hostel/plugin-api")]
+    New {
+        /// The plugin's name, which is also its crate's and its backend's
+        name: String,
+        /// Make it in this folder (default: NAME, here)
+        #[arg(long, value_name = "DIR")]
+        path: Option<PathBuf>,
+        /// Depend on the `hostel-plugin-api` in this folder of a checkout, and not on the published one
+        #[arg(long, value_name = "DIR")]
+        api_path: Option<PathBuf>,
     },
     /// Check a plugin, pin its library, and let it be used
     #[command(

@@ -5,7 +5,7 @@ use hostel_plugin_api::Error;
 use super::print::say;
 use crate::config::{ConfigError, FileError, KeyError};
 use crate::home::HomeError;
-use crate::plugins::EnableError;
+use crate::plugins::{EnableError, ScaffoldError};
 use crate::world::OpenError;
 
 /// The exit code of a failed command that is not `exec`.
@@ -106,10 +106,17 @@ impl From<OpenError> for Failure {
     }
 }
 
+impl From<ScaffoldError> for Failure {
+    fn from(error: ScaffoldError) -> Self {
+        Self::new(error.to_string()).with_hint(error.hint())
+    }
+}
+
 impl From<EnableError> for Failure {
     fn from(error: EnableError) -> Self {
         match error {
             EnableError::Config(error) => error.into(),
+            EnableError::Value(error) => error.into(),
             EnableError::Load(ref load) => Self::new(error.to_string()).with_hint(load.hint.clone()),
             EnableError::Unknown(_) | EnableError::Problem(..) => {
                 Self::new(error.to_string()).with_hint("`hostel plugins list` shows what is there")

@@ -9,15 +9,14 @@ mod failure;
 mod plugins;
 mod print;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::config::Config;
-use crate::home::Home;
-use crate::plugins::{INSPECT_COMMAND, inspect_here};
+use crate::plugins::worker::{
+    KEEPER_COMMAND, WORKER_COMMAND, keeper_main, this_program_serves_workers, worker_main,
+};
 use crate::world::{Options, World};
 use args::{Arguments, Command};
 use failure::Failure;
@@ -27,10 +26,10 @@ use print::Out;
 #[must_use]
 pub fn main() -> ExitCode {
     harden();
-    let mut words = std::env::args_os();
-    if words.nth(1).is_some_and(|word| word == INSPECT_COMMAND) {
-        return inspect(&words.filter_map(|word| word.into_string().ok()).collect::<Vec<_>>());
+    if let Some(code) = hidden(std::env::args_os().skip(1).map_while(|word| word.into_string().ok())) {
+        return code;
     }
+    this_program_serves_workers();
     let arguments = Arguments::parse();
     start_logging(arguments.verbose);
     let code = match run(arguments.command) {
@@ -38,6 +37,16 @@ pub fn main() -> ExitCode {
         Err(failure) => failure.print(),
     };
     ExitCode::from(code)
+}
+
+/// Runs the commands that are for Hostel itself: a plugin's worker, and the process that looks after it.
+fn hidden(mut words: impl Iterator<Item = String>) -> Option<ExitCode> {
+    let main = match words.next()?.as_str() {
+        KEEPER_COMMAND => keeper_main,
+        WORKER_COMMAND => worker_main,
+        _ => return None,
+    };
+    Some(main(&words.collect::<Vec<_>>()))
 }
 
 fn run(command: Command) -> Result<u8, Failure> {
@@ -87,16 +96,4 @@ fn start_logging(verbose: u8) {
     let colour =
         std::env::var_os("NO_COLOR").is_none() && std::io::IsTerminal::is_terminal(&std::io::stderr());
     tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(colour).init();
-}
-
-/// The process that opens a plugin's library for the first time; see [`crate::plugins::enable`].
-fn inspect(words: &[String]) -> ExitCode {
-    let [folder, sha256, answer] = words else { return ExitCode::from(2) };
-    let look = || -> Option<()> {
-        let home = Home::find().ok()?;
-        let config = Config::load(&home, None).ok()?;
-        let settings = |name: &str| config.section(&format!("plugins.settings.{name}"));
-        std::fs::write(answer, inspect_here(&home, Path::new(folder), sha256, settings)).ok()
-    };
-    if look().is_some() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }

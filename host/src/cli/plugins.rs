@@ -1,5 +1,7 @@
 //! `hostel plugins`.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 use serde_json::json;
 
@@ -10,6 +12,10 @@ use crate::plugins::{self, Candidate};
 use crate::world::{Options, World};
 
 pub(super) fn run(action: Plugins, out: &mut Out) -> Result<(), Failure> {
+    // A new crate needs no home.
+    if let Plugins::New { name, path, api_path } = action {
+        return new(&name, path, api_path, out);
+    }
     let mut world = World::open(Options::default())?;
     if let Some(reason) = &world.catalog.unread {
         return Err(Failure::new(reason).with_hint("it should be a folder that you may read"));
@@ -21,6 +27,8 @@ pub(super) fn run(action: Plugins, out: &mut Out) -> Result<(), Failure> {
         Plugins::List { json } => list(&world, json, out),
         Plugins::Show { name, json } => show(&world, &name, json, out),
         Plugins::Enable { name } => enable(&world, &name, out),
+        // Made above.
+        Plugins::New { .. } => Ok(()),
         Plugins::Disable { name } => {
             let changed = plugins::disable(&world.home, &world.catalog, &name)?;
             Ok(out.line(&if changed {
@@ -30,6 +38,16 @@ pub(super) fn run(action: Plugins, out: &mut Out) -> Result<(), Failure> {
             })?)
         }
     }
+}
+
+fn new(name: &str, path: Option<PathBuf>, api_path: Option<PathBuf>, out: &mut Out) -> Result<(), Failure> {
+    let folder = path.unwrap_or_else(|| name.into());
+    let api = api_path.map_or(plugins::Api::Published, plugins::Api::Path);
+    for file in plugins::create(name, &folder, &api)? {
+        out.line(&folder.join(file).display().to_string())?;
+    }
+    say("note", &format!("go on with `cd {}`, `cargo test`, `hostel plugins check .`", folder.display()));
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -188,7 +206,7 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
 }
 
 fn enable(world: &World, name: &str, out: &mut Out) -> Result<(), Failure> {
-    let (candidate, warnings) = plugins::enable(&world.home, &world.catalog, name)?;
+    let (candidate, warnings) = plugins::enable(world, name)?;
     out.line(&format!("enabled {name}"))?;
     for warning in warnings {
         say("warning", &warning);

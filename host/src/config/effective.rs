@@ -193,6 +193,16 @@ impl Config {
         seconds.ok_or_else(|| Self::misfit(key, &setting, "it is no length of time"))
     }
 
+    /// Returns the whole number at `key`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what stands there is no such number.
+    pub fn whole(&self, key: &str) -> Result<u64, ConfigError> {
+        let setting = self.declared(key)?;
+        setting.value.as_u64().ok_or_else(|| Self::misfit(key, &setting, "it is no whole number"))
+    }
+
     /// Returns the flag at `key`.
     ///
     /// # Errors

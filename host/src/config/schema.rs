@@ -75,6 +75,9 @@ const fn key(key: &'static str, holds: Holds, default: &'static str, about: &'st
     Declared { key, holds, default, about }
 }
 
+/// Where a plugin can run.
+const ISOLATIONS: &[&str] = &["process", "in_process"];
+
 /// Every declared key, by name.
 pub const KEYS: &[Declared] = &[
     key("approvals.allow", Holds::List, "", "commands that run without asking"),
@@ -88,8 +91,21 @@ pub const KEYS: &[Declared] = &[
     key("approvals.timeout_s", Holds::Seconds, "60", "seconds to wait for an answer"),
     key("plugins.disabled", Holds::List, "", "plugins that are never loaded; wins over `enabled`"),
     key("plugins.enabled", Holds::List, "", "plugins that may be loaded"),
-    key("plugins.isolation", Holds::Choice(&["in_process"]), "in_process", "where plugins run"),
+    key(
+        "plugins.isolation",
+        Holds::Choice(ISOLATIONS),
+        "process",
+        "whether each plugin runs in a process of its own",
+    ),
+    key("plugins.limits.memory", Holds::Whole(16), "2048", "memory of a plugin's process, MiB"),
+    key("plugins.limits.open_files", Holds::Whole(32), "1024", "open files of a plugin's process"),
     key("plugins.settings.*", Holds::Section, "", "settings of one plugin"),
+    key(
+        "plugins.settings.*.isolation",
+        Holds::Choice(ISOLATIONS),
+        "",
+        "as `plugins.isolation`, for one plugin",
+    ),
     key("sandbox", Holds::Section, "", "managed sandboxes"),
     key("server.listen", Holds::Text, "127.0.0.1:7676", "address of the server"),
     key("server.url", Holds::Text, "", "where the command line finds the server"),
@@ -188,6 +204,8 @@ pub fn default_of(key: &str) -> Option<&'static str> {
 #[must_use]
 pub fn find(key: &Key) -> Found {
     let parts = key.parts();
+    // A key may be declared below a section whose other keys are not.
+    let mut open = false;
     for declared in KEYS {
         let pattern: Vec<&str> = declared.key.split('.').collect();
         let common = pattern.len().min(parts.len());
@@ -201,7 +219,7 @@ pub fn find(key: &Key) -> Found {
             return Found::Declared(Type::Section);
         }
         match declared.holds {
-            Holds::Section => return Found::Open,
+            Holds::Section => open = true,
             // `plugins.enabled.0`: an item of a list.
             Holds::List if parts.len() == pattern.len() + 1 && is_index(&parts[common]) => {
                 return Found::Declared(Type::Text);
@@ -209,7 +227,7 @@ pub fn find(key: &Key) -> Found {
             _ => {}
         }
     }
-    Found::Unknown(nearest(&key.to_string()))
+    if open { Found::Open } else { Found::Unknown(nearest(&key.to_string())) }
 }
 
 /// Returns whether `part` numbers an item of a list.

@@ -25,6 +25,9 @@ use crate::{home, policy};
 /// How long an environment may take to let go.
 const CLEANUP_LIMIT: Duration = Duration::from_secs(15);
 
+/// After these an environment is in an unknown state, and is used no more.
+const UNKNOWN: [ErrorKind; 3] = [ErrorKind::PANICKED, ErrorKind::CRASHED, ErrorKind::LOST];
+
 type Key = (String, String);
 type Slot = Arc<Mutex<Option<Arc<dyn Environment>>>>;
 
@@ -76,13 +79,21 @@ impl Environments {
         let mut outcome = match running::run(environment, request, io).map_err(named)? {
             Ran::Answered(Ok(outcome)) => outcome,
             Ran::Answered(Err(error)) => {
-                if error.kind() == ErrorKind::PANICKED
+                if UNKNOWN.contains(&error.kind())
                     && let Some(environment) = self.forget(entry.name(), task)
                     && let Err(error) = cleanup(environment.as_ref())
                 {
-                    tracing::warn!(backend = entry.name(), task, %error, "cleaning up after a panic failed");
+                    tracing::warn!(backend = entry.name(), task, %error, "cleaning up after a crash failed");
                 }
-                return Err(named(error));
+                if error.kind() == ErrorKind::CRASHED {
+                    end_call(&call_id);
+                }
+                let Some(outcome) = running::ended_by_force(&error) else { return Err(named(error)) };
+                warnings.push(format!(
+                    "backend `{}` did not stop the command in time; its process was killed",
+                    entry.name()
+                ));
+                outcome
             }
             Ran::Abandoned(outcome) => {
                 // Its thread may hold whatever a cleanup would wait for.

@@ -10,6 +10,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::registry::ENDED_BY_FORCE;
 use hostel_plugin_api::shell::StripList;
 use hostel_plugin_api::{Ended, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -95,6 +96,13 @@ pub(super) fn run(
     let answer =
         receiver.recv().unwrap_or_else(|_| Err(Error::new(ErrorKind::PANICKED, "`execute` panicked")));
     Ok(Ran::Answered(answer.and_then(honest)))
+}
+
+/// What became of a command whose provider had to be taken down to end it.
+pub(super) fn ended_by_force(error: &Error) -> Option<ExecOutcome> {
+    let ended = error.extra().get(ENDED_BY_FORCE)?.as_u64();
+    let interrupted = ended == Some(u64::from(Ended::INTERRUPTED.0));
+    Some(if interrupted { ExecOutcome::interrupted() } else { ExecOutcome::timed_out() })
 }
 
 /// Refuses an answer that cannot be true, and holds the exit codes of ours to what they mean.

@@ -6,8 +6,10 @@ use super::catalog::{Candidate, Catalog};
 use super::error::LoadError;
 use super::inspect::inspect;
 use super::record::Record;
-use crate::config::{ConfigFile, FileError, Key, KeyError};
+use super::worker::{Limits, Plan};
+use crate::config::{ConfigError, ConfigFile, FileError, Key, KeyError};
 use crate::home::Home;
+use crate::world::World;
 
 /// Why a plugin was not enabled or disabled.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +29,9 @@ pub enum EnableError {
     /// The configuration could not be changed.
     #[error(transparent)]
     Config(#[from] FileError),
+    /// A value in the configuration cannot be used.
+    #[error(transparent)]
+    Value(#[from] ConfigError),
     /// Never happens: the keys are constants.
     #[error(transparent)]
     Key(#[from] KeyError),
@@ -37,19 +42,23 @@ pub enum EnableError {
 /// # Errors
 ///
 /// Fails with nothing changed if the plugin cannot be loaded.
-pub fn enable<'a>(
-    home: &Home,
-    catalog: &'a Catalog,
-    name: &str,
-) -> Result<(&'a Candidate, Vec<String>), EnableError> {
+pub fn enable<'a>(world: &'a World, name: &str) -> Result<(&'a Candidate, Vec<String>), EnableError> {
+    let World { home, catalog, config, .. } = world;
     let candidate = catalog.get(name).ok_or_else(|| EnableError::Unknown(name.to_owned()))?;
     if let Some(problem) = &candidate.problem {
         return Err(EnableError::Problem(name.to_owned(), problem.reason().to_owned()));
     }
     let Some(found) = &candidate.found else { return Err(EnableError::Unknown(name.to_owned())) };
     let verified = found.verify(None)?;
-    let mut providers = inspect(home, found, verified.pin())?;
-    let mut warnings = Vec::new();
+    let plan = Plan {
+        found: found.clone(),
+        pin: Some(verified.pin().clone()),
+        home: home.clone(),
+        settings: config.section(&format!("plugins.settings.{name}")),
+        secrets: found.manifest.secrets().collect(),
+        limits: Limits::read(config)?,
+    };
+    let (mut providers, mut warnings) = inspect(plan)?;
     for provider in &mut providers {
         provider.strip_env_keys.retain(|key| {
             let valid = StripList::is_valid(key);
@@ -64,6 +73,8 @@ pub fn enable<'a>(
     let record = Record {
         folder: found.folder.clone(),
         pin: verified.pin().clone(),
+        files: Vec::new(),
+        permissions: found.manifest.permissions.clone(),
         api_version: verified.api_version().to_owned(),
         secrets: found.manifest.secrets().collect(),
         providers,

@@ -62,6 +62,18 @@ impl LoadError {
         Self::new(plugin, Step::Checksum, reason, format!("run `hostel plugins enable {plugin}`"))
     }
 
+    /// Makes the error of a plugin whose manifest asks for more than was granted when it was enabled.
+    #[must_use]
+    pub fn wants_more(plugin: &str, more: &[String]) -> Self {
+        let reason = format!("its manifest now asks for more than was granted: to {}", more.join(", to "));
+        Self::new(
+            plugin,
+            Step::Permissions,
+            reason,
+            format!("run `hostel plugins enable {plugin}` to grant it"),
+        )
+    }
+
     /// Makes the error of one step.
     pub fn new(plugin: &str, step: Step, reason: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { plugin: plugin.to_owned(), step, reason: reason.into(), hint: hint.into() }

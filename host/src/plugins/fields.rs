@@ -3,9 +3,10 @@
 use serde_yaml::{Mapping, Value};
 
 use super::manifest::{Kind, ManifestError, RequiredEnv};
+use super::permissions::{Permissions, is_absolute};
 use crate::registry::{check_name, fold};
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "manifest_version",
     "name",
     "version",
@@ -18,7 +19,12 @@ const KEYS: [&str; 12] = [
     "homepage",
     "license",
     "requires_env",
+    "permissions",
+    "files",
 ];
+
+/// The keys of `permissions`.
+const PERMISSION_KEYS: [&str; 5] = ["network", "read", "write", "exec", "env"];
 
 /// The keys of one of `requires_env`.
 const VARIABLE_KEYS: [&str; 4] = ["name", "description", "url", "secret"];
@@ -38,7 +44,13 @@ pub(super) fn unknown_keys(map: &Mapping) -> Vec<String> {
         .flatten()
         .filter_map(Value::as_mapping);
     let inner = variables.flat_map(Mapping::keys).filter(|key| unknown(key, &VARIABLE_KEYS));
-    top.chain(inner.map(|key| format!("`{}` is not a key of `requires_env`", shown(key)))).collect()
+    let granted = map.get("permissions").and_then(Value::as_mapping).into_iter().flat_map(Mapping::keys);
+    let granted = granted
+        .filter(|key| unknown(key, &PERMISSION_KEYS))
+        .map(|key| format!("`{}` is not a key of `permissions`", shown(key)));
+    top.chain(granted)
+        .chain(inner.map(|key| format!("`{}` is not a key of `requires_env`", shown(key))))
+        .collect()
 }
 
 pub(super) fn text(map: &Mapping, key: &'static str) -> Result<Option<String>, ManifestError> {
@@ -116,8 +128,7 @@ pub(super) fn requires_env(map: &Mapping) -> Result<Vec<RequiredEnv>, ManifestEr
             Value::Mapping(map) => (text(map, "name")?.ok_or_else(wrong)?, Some(map)),
             _ => return Err(wrong()),
         };
-        let first = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-        if !first || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        if !is_variable(&name) {
             return Err(wrong());
         }
         let field = |key| fields.map_or(Ok(None), |map| text(map, key));
@@ -128,4 +139,61 @@ pub(super) fn requires_env(map: &Mapping) -> Result<Vec<RequiredEnv>, ManifestEr
         Ok(RequiredEnv { description: field("description")?, url: field("url")?, name, secret })
     };
     items.iter().map(variable).collect()
+}
+
+fn is_variable(name: &str) -> bool {
+    let first = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    first && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Reads what the plugin's code may do. What is misspelt here must not silently be less, or more, than was meant.
+pub(super) fn permissions(map: &Mapping) -> Result<Permissions, ManifestError> {
+    let wrong = |key: &str, expected| ManifestError::Wrong(format!("permissions.{key}"), expected);
+    let map = match map.get("permissions") {
+        None | Some(Value::Null) => return Ok(Permissions::default()),
+        Some(Value::Mapping(map)) => map,
+        Some(_) => {
+            return Err(ManifestError::Wrong(
+                "permissions".into(),
+                "a map of `network`, `read`, `write`, `exec` and `env`",
+            ));
+        }
+    };
+    let list = |key: &'static str, good: fn(&str) -> bool, expected| match map.get(key) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Sequence(items)) => {
+            let texts: Option<Vec<String>> =
+                items.iter().map(|item| item.as_str().map(str::to_owned)).collect();
+            texts.filter(|texts| texts.iter().all(|text| good(text))).ok_or_else(|| wrong(key, expected))
+        }
+        Some(_) => Err(wrong(key, expected)),
+    };
+    let paths = "a list of paths that begin with `/` or `~/` and hold no `..`";
+    let network = serde_json::to_value(map.get("network")).unwrap_or_default();
+    let exec = map.get("exec").map_or(Some(false), Value::as_bool);
+    Ok(Permissions {
+        network: network.try_into().map_err(|expected| wrong("network", expected))?,
+        read: list("read", is_absolute, paths)?,
+        write: list("write", is_absolute, paths)?,
+        exec: exec.ok_or_else(|| wrong("exec", "true or false"))?,
+        env: list("env", is_variable, "a list of the names of variables")?,
+    })
+}
+
+/// Reads the names of further files that belong to the plugin.
+pub(super) fn files(map: &Mapping) -> Result<Vec<String>, ManifestError> {
+    let wrong = || ManifestError::Wrong("files".into(), "a list of paths below the plugin's own folder");
+    let items = match map.get("files") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Sequence(items)) => items,
+        Some(_) => return Err(wrong()),
+    };
+    let inside = |path: &str| {
+        !path.is_empty()
+            && std::path::Path::new(path)
+                .components()
+                .all(|part| matches!(part, std::path::Component::Normal(_)))
+    };
+    let path = |item: &Value| item.as_str().filter(|path| inside(path)).map(str::to_owned).ok_or_else(wrong);
+    items.iter().map(path).collect()
 }

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_yaml::Value;
 
-use super::fields::{kinds, library, provides, required_text, requires_env, text, unknown_keys};
+use super::fields::{
+    files, kinds, library, permissions, provides, required_text, requires_env, text, unknown_keys,
+};
+use super::permissions::Permissions;
 use crate::registry::{NameError, check_name};
 
 /// The two names that a manifest may have, in order of preference.
@@ -120,6 +123,10 @@ pub struct Manifest {
     pub license: Option<String>,
     /// What it wants from the environment.
     pub requires_env: Vec<RequiredEnv>,
+    /// What its code may do.
+    pub permissions: Permissions,
+    /// Further files that belong to it, which are pinned with its library.
+    pub files: Vec<String>,
 }
 
 /// Numbers whose spelling counts: `1.10` is not `1.1`.
@@ -186,6 +193,8 @@ impl Manifest {
             homepage: text(map, "homepage")?,
             license: text(map, "license")?,
             requires_env: requires_env(map)?,
+            permissions: permissions(map)?,
+            files: files(map)?,
             name,
             version,
         };

@@ -8,10 +8,12 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hostel_plugin_api::TerminalEnvironmentProvider;
+use hostel_plugin_api::{Error, TerminalEnvironmentProvider};
 use serde::{Deserialize, Serialize};
 
-use super::load::{Pin, Registered};
+use super::load::Pin;
+use super::permissions::Permissions;
+use super::worker::RemoteProvider;
 use crate::home::{Home, make_private, read_regular};
 
 /// More than this is no record.
@@ -31,19 +33,14 @@ pub struct ProviderRecord {
 }
 
 impl ProviderRecord {
-    /// Asks a provider.
+    /// Asks a provider whose secrets are known.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot say which variables are its secrets: what is not known cannot be hidden.
-    pub fn of(registered: &Registered) -> Result<Self, String> {
-        let provider = &registered.provider;
-        Ok(Self {
-            name: provider.name().to_owned(),
-            description: provider.description(),
-            strip_env_keys: registered.strip_env.clone()?,
-            config_schema: provider.config_schema(),
-        })
+    /// Fails if its worker does not answer.
+    pub fn of(provider: &RemoteProvider, strip_env_keys: Vec<String>) -> Result<Self, Error> {
+        let (description, config_schema) = provider.try_describe()?;
+        Ok(Self { name: provider.name().to_owned(), description, strip_env_keys, config_schema })
     }
 }
 
@@ -54,6 +51,12 @@ pub struct Record {
     pub folder: PathBuf,
     /// The library that was enabled.
     pub pin: Pin,
+    /// The other files that the manifest names, as they were.
+    #[serde(default)]
+    pub files: Vec<Pin>,
+    /// What its code may do.
+    #[serde(default)]
+    pub permissions: Permissions,
     /// The version of the plugin API that it was built for.
     pub api_version: String,
     /// Variables that its manifest called secrets.

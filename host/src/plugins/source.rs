@@ -7,16 +7,24 @@ use hostel_plugin_api::{Error, ErrorKind};
 
 use super::catalog::{Candidate, Catalog, Choice};
 use super::error::{LoadError, Step};
-use super::load::{Discovered, Pin, Registered};
+use super::load::{Discovered, Registered};
 use super::manifest::Kind;
+use super::permissions::Permissions;
 use super::record::Record;
+use super::worker::{Limits, Plan, RemoteProvider, Worker, message};
 use crate::config::Config;
 use crate::home::Home;
 use crate::registry::{Entry, Origin, Provider, Registry};
 
 /// Takes every backend that a plugin provides into the registry, usable or not. Returns a line for each that was refused,
 /// and for each whose secrets are not known.
-pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home, config: &Config) -> Vec<String> {
+pub fn fill(
+    registry: &mut Registry,
+    catalog: &Catalog,
+    home: &Home,
+    config: &Config,
+    limits: Limits,
+) -> Vec<String> {
     let mut refused = Vec::new();
     // Whatever has become of its folder: what an enabled plugin has named as its secret stays one.
     for name in &catalog.enabled {
@@ -42,8 +50,7 @@ pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home, config: &Co
         if !found.manifest.kinds.contains(&Kind::Backend) {
             continue;
         }
-        let settings = config.section(&format!("plugins.settings.{}", candidate.name));
-        let library = Arc::new(Library::of(candidate, found, home, settings));
+        let library = Arc::new(library(candidate, found, home, config, limits));
         for name in &found.manifest.provides {
             if forbidden(&candidate) && registry.get(name).is_ok() {
                 continue;
@@ -54,6 +61,27 @@ pub fn fill(registry: &mut Registry, catalog: &Catalog, home: &Home, config: &Co
         }
     }
     refused
+}
+
+fn library(
+    candidate: &Candidate,
+    found: &Discovered,
+    home: &Home,
+    config: &Config,
+    limits: Limits,
+) -> Library {
+    let record = candidate.record.as_ref();
+    let plan = Plan {
+        found: found.clone(),
+        pin: record.map(|record| record.pin.clone()),
+        home: home.clone(),
+        settings: config.section(&format!("plugins.settings.{}", candidate.name)),
+        secrets: strip_env(candidate, found),
+        limits,
+    };
+    let permissions = record.map(|record| record.permissions.clone());
+    let isolation = Isolation::of(config, &candidate.name);
+    Library { plan, isolation, permissions, loaded: Mutex::new(None) }
 }
 
 fn entry(name: &str, candidate: &Candidate, found: &Discovered, library: &Arc<Library>) -> Entry {
@@ -92,12 +120,34 @@ fn strip_env(candidate: &Candidate, found: &Discovered) -> Vec<String> {
     recorded.chain(found.manifest.secrets()).filter(|pattern| StripList::is_valid(pattern)).collect()
 }
 
+/// Where a plugin's code runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// In a process of its own.
+    Process,
+    /// In ours.
+    InProcess,
+}
+
+impl Isolation {
+    /// Returns what is set for `plugin`: its own setting, or the one for all.
+    #[must_use]
+    pub fn of(config: &Config, plugin: &str) -> Self {
+        let own = config.section(&format!("plugins.settings.{plugin}"));
+        let own = own.get("isolation").and_then(|word| word.as_str()).map(str::to_owned);
+        // A word that is none of the two is refused before anything runs; see `Config::sound`.
+        match own.or_else(|| config.text("plugins.isolation").ok().flatten()).as_deref() {
+            Some("in_process") => Self::InProcess,
+            _ => Self::Process,
+        }
+    }
+}
+
 /// One plugin's library, loaded when the first of its backends is used.
 struct Library {
-    found: Discovered,
-    pin: Option<Pin>,
-    home: Home,
-    settings: serde_json::Value,
+    plan: Plan,
+    isolation: Isolation,
+    permissions: Option<Permissions>,
     loaded: Mutex<Option<Result<Vec<Loaded>, LoadError>>>,
 }
 
@@ -109,16 +159,11 @@ struct Loaded {
 }
 
 impl Library {
-    fn of(candidate: &Candidate, found: &Discovered, home: &Home, settings: serde_json::Value) -> Self {
-        let pin = candidate.record.as_ref().map(|record| record.pin.clone());
-        Self { found: found.clone(), pin, home: home.clone(), settings, loaded: Mutex::new(None) }
-    }
-
     fn provider(&self, name: &str) -> Result<Provider, Error> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded =
             loaded.get_or_insert_with(|| self.load()).as_ref().map_err(|error| Error::from(error.clone()))?;
-        let plugin = &self.found.manifest.name;
+        let plugin = &self.plan.found.manifest.name;
         let Some(found) = loaded.iter().find(|loaded| loaded.name == name) else {
             let reason = format!("its manifest provides `{name}`, but it did not register it");
             let hint = "this is a bug in the plugin; report it to its author";
@@ -135,28 +180,39 @@ impl Library {
     }
 
     fn load(&self) -> Result<Vec<Loaded>, LoadError> {
-        let plugin = &self.found.manifest.name;
-        let pin = self.pin.as_ref().ok_or_else(|| LoadError::never_pinned(plugin))?;
-        let registered = self.found.verify(Some(pin))?.open()?;
-        let registered = registered.register(self.found.surroundings(&self.home, self.settings.clone()))?;
-        tracing::debug!(plugin, providers = registered.len(), "plugin loaded");
-        Ok(registered.into_iter().map(Loaded::from).collect())
+        let Plan { found, pin, home, settings, .. } = &self.plan;
+        let plugin = &found.manifest.name;
+        let (Some(pin), Some(granted)) = (pin, &self.permissions) else {
+            return Err(LoadError::never_pinned(plugin));
+        };
+        let more = found.manifest.permissions.beyond(granted);
+        if !more.is_empty() {
+            return Err(LoadError::wants_more(plugin, &more));
+        }
+        let loaded: Vec<Loaded> = match self.isolation {
+            Isolation::InProcess => {
+                let registered = found.verify(Some(pin))?.open()?;
+                let registered = registered.register(found.surroundings(home, settings.clone()))?;
+                registered.into_iter().map(Loaded::from).collect()
+            }
+            Isolation::Process => {
+                let worker = Worker::new(self.plan.clone());
+                let ready = worker.start()?;
+                let remote = |registered: message::Registered| Loaded {
+                    closed: registered.strip_env_error,
+                    provider: Arc::new(RemoteProvider::new(registered.name.clone(), Arc::clone(&worker))),
+                    name: registered.name,
+                };
+                ready.providers.into_iter().map(remote).collect()
+            }
+        };
+        tracing::debug!(plugin, providers = loaded.len(), "plugin loaded");
+        Ok(loaded)
     }
 }
 
 impl From<Registered> for Loaded {
     fn from(registered: Registered) -> Self {
-        let bad = registered
-            .strip_env
-            .as_ref()
-            .ok()
-            .and_then(|keys| keys.iter().find(|key| !StripList::is_valid(key)));
-        if let Some(bad) = bad {
-            tracing::warn!(
-                "`{}` cannot be the name of a variable to strip; it is passed over",
-                bad.escape_debug()
-            );
-        }
         let provider: Provider = Arc::new(registered.provider);
         Self { name: provider.name().to_owned(), provider, closed: registered.strip_env.err() }
     }

@@ -9,9 +9,12 @@ use serde::Serialize;
 
 use super::{Entry, Provider};
 
-/// How long a cheap question may take. After that the asker goes on without an answer, and the thread is left to itself:
-/// code that runs in our own process cannot be stopped.
-const CHEAP: Duration = Duration::from_secs(2);
+/// How long a cheap question may take. After that the asker goes on without an answer. A worker is then killed; code that runs in
+/// our own process cannot be stopped, and its thread is left to itself.
+pub const CHEAP: Duration = Duration::from_secs(2);
+
+/// What is added so that a worker's own limit, and what it has to say of it, comes first.
+const MARGIN: Duration = Duration::from_millis(200);
 
 /// Asks `question` of a provider, and returns `fallback` if no answer comes in time.
 pub fn ask<T: Send + 'static>(
@@ -25,7 +28,7 @@ pub fn ask<T: Send + 'static>(
     // The receiver may have given up, which is no concern of the thread's.
     let spawned =
         thread::Builder::new().name("ask".into()).spawn(move || drop(sender.send(question(asked.as_ref()))));
-    if let Some(answer) = spawned.ok().and_then(|_| receiver.recv_timeout(CHEAP).ok()) {
+    if let Some(answer) = spawned.ok().and_then(|_| receiver.recv_timeout(CHEAP + MARGIN).ok()) {
         answer
     } else {
         tracing::warn!(backend = provider.name(), what, "no answer within {} s", CHEAP.as_secs());

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use hostel_plugin_api::{Error, ErrorKind, TerminalEnvironmentProvider};
 
-pub use ask::{Flags, ask, open_in_time};
+pub use ask::{CHEAP, Flags, ask, open_in_time};
 pub use name::{NameError, RESERVED, check_name, fold, reserved};
 
 /// Who brought a backend.
@@ -32,6 +32,10 @@ impl fmt::Display for Origin {
         }
     }
 }
+
+/// The member of an error's `extra` with which a provider says that it could only end a command by taking down what ran it: the
+/// number of an [`Ended`](hostel_plugin_api::Ended).
+pub const ENDED_BY_FORCE: &str = "ended_by_force";
 
 /// A provider as the registry hands it out.
 pub type Provider = Arc<dyn TerminalEnvironmentProvider>;

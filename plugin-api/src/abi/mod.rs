@@ -16,6 +16,7 @@
 #![allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 
 pub(crate) mod creation;
+mod difference;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod fields;
@@ -25,5 +26,7 @@ pub(crate) mod log;
 pub(crate) mod provider;
 pub(crate) mod registration;
 pub mod root;
+#[cfg(test)]
+mod snapshot;
 
 pub use provider::ForeignProvider;

@@ -16,9 +16,7 @@ use std::ptr::NonNull;
 use std::sync::PoisonError;
 
 use abi_stable::StableAbi;
-use abi_stable::abi_stability::abi_checking::{
-    AbiInstability, AbiInstabilityErrors, CheckingGlobals, check_layout_compatibility_with_globals,
-};
+use abi_stable::abi_stability::abi_checking::{CheckingGlobals, check_layout_compatibility_with_globals};
 pub use abi_stable::library::LibHeader;
 use abi_stable::library::{
     __call_root_module_loader, AbiHeaderRef, CheckTypeLayout, RootModule, RootModuleResult,
@@ -26,8 +24,9 @@ use abi_stable::library::{
 use abi_stable::prefix_type::PrefixTypeTrait;
 use abi_stable::sabi_types::VersionStrings;
 use abi_stable::std_types::RResult;
-use abi_stable::type_layout::{TLFieldOrFunction, TypeLayout};
+use abi_stable::type_layout::TypeLayout;
 
+use super::difference::first_difference;
 use super::error::AbiError;
 use super::guard::guard;
 use super::log::forward_to;
@@ -207,50 +206,14 @@ fn compare(host: &'static TypeLayout, plugin: &'static TypeLayout) -> Result<(),
     let newer = check_layout_compatibility_with_globals(host, plugin, &CheckingGlobals::new());
     let Err(errors) = newer else { return Ok(()) };
     let older = check_layout_compatibility_with_globals(plugin, host, &CheckingGlobals::new());
-    older.map_err(|_| first_difference(&errors))
+    older.map_err(|_| {
+        let (member, difference) = first_difference(&errors);
+        RootError::Layout { member, difference }
+    })
 }
 
 fn major(version: &str) -> &str {
     version.split('.').next().unwrap_or_default()
-}
-
-/// Finds the path of the first member that differs in the ABI layer's report, which runs to hundreds of lines.
-fn first_difference(errors: &AbiInstabilityErrors) -> RootError {
-    tracing::debug!("{errors}");
-    let Some(first) = errors.errors.iter().find(|error| !error.errs.is_empty()) else {
-        return RootError::Layout { member: "root".into(), difference: "it is not comparable".into() };
-    };
-    let member: Vec<&str> = first.stack_trace.iter().map(|step| name_of(&step.found)).collect();
-    let difference = match &first.errs[0] {
-        AbiInstability::Name(_) | AbiInstability::MismatchedPrimitive(_) => "its type is another",
-        AbiInstability::FieldCountMismatch(_) | AbiInstability::UnexpectedField(_) => "it has other members",
-        AbiInstability::MismatchedPrefixSize(_) => "its first version had other members",
-        AbiInstability::Size(_) | AbiInstability::Alignment(_) => "its size is another",
-        AbiInstability::TooManyVariants(_) | AbiInstability::UnexpectedVariant(_) => "it has other variants",
-        _ => "it is declared in another way",
-    };
-    RootError::Layout { member: readable(&member), difference: difference.into() }
-}
-
-/// Returns the last steps of a path through the layout that mean something to a person, such as
-/// `execute.__returns.exit_code`: the ABI layer's own wrappings are left out.
-fn readable(steps: &[&str]) -> String {
-    let wrapping = |step: &&&str| {
-        let numbered = step.strip_prefix("field_").unwrap_or(step);
-        !numbered.bytes().all(|byte| byte.is_ascii_digit())
-            && !matches!(**step, "obj" | "vtable")
-            && !step.contains(',')
-    };
-    let mut path: Vec<&str> = steps.iter().filter(wrapping).copied().collect();
-    path.dedup();
-    path[path.len().saturating_sub(3)..].join(".")
-}
-
-fn name_of(step: &TLFieldOrFunction) -> &'static str {
-    match step {
-        TLFieldOrFunction::Field(field) => field.name(),
-        TLFieldOrFunction::Function(function) => function.name.as_str(),
-    }
 }
 
 #[cfg(test)]
@@ -319,32 +282,6 @@ mod tests {
     fn the_version_of_the_abi_layer_is_the_one_that_was_measured() {
         let header = abi_stable::library::AbiHeader::VALUE;
         assert_eq!((header.abi_major, header.abi_minor), (0, 11));
-    }
-
-    #[test]
-    fn the_member_that_differs_is_named_in_a_few_steps() {
-        let steps = [
-            "0",
-            "register",
-            "register.,",
-            "obj",
-            "vtable",
-            "0",
-            "create_environment",
-            "create_environment",
-            "__returns",
-            "field_0",
-            "obj",
-            "vtable",
-            "0",
-            "execute",
-            "execute",
-            "__returns",
-            "field_0",
-            "exit_code",
-        ];
-        assert_eq!(readable(&steps), "execute.__returns.exit_code");
-        assert_eq!(readable(&[]), "");
     }
 
     #[test]

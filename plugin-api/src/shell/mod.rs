@@ -31,6 +31,7 @@ mod watched;
 
 pub use environ::StripList;
 pub use session::{SessionOptions, ShellEnvironment};
+pub use spawn::{LIMITS_VARIABLE, Spawn, SpawnError, spawn};
 pub use state::lock_within;
 pub use transport::{Launch, LocalTransport, Process, Shell, Transport, find_program};
 pub use tree::end_call;

@@ -14,36 +14,59 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, pidfd_open, prlimit,
+    waitpid,
+};
 
 use super::transport::Process;
 
-/// What to start. `descriptors[n]` becomes the child's descriptor `n`.
-pub(super) struct Spawn<'a> {
-    pub(super) argv: &'a [OsString],
-    pub(super) env: &'a [(OsString, OsString)],
-    pub(super) cwd: &'a Path,
-    pub(super) descriptors: Vec<BorrowedFd<'a>>,
+/// What to start on this machine.
+#[derive(Debug)]
+pub struct Spawn<'a> {
+    /// Program and arguments; the program by its path.
+    pub argv: &'a [OsString],
+    /// The whole environment.
+    pub env: &'a [(OsString, OsString)],
+    /// Directory in which it starts.
+    pub cwd: &'a Path,
+    /// The first becomes its descriptor 0, and so on. It gets no others.
+    pub descriptors: Vec<BorrowedFd<'a>>,
 }
 
 /// Copies below this number could be overwritten by a copy made before their own.
 const FIRST_FREE: i32 = 10;
 
 /// Why a process is not there.
-pub(super) struct SpawnError {
-    pub(super) error: io::Error,
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct SpawnError {
+    /// What the operating system said.
+    #[source]
+    pub error: io::Error,
     /// Whether it may have run for a moment all the same.
-    pub(super) started: bool,
+    pub started: bool,
 }
 
-impl<E: Into<io::Error>> From<E> for SpawnError {
-    fn from(error: E) -> Self {
-        Self { error: error.into(), started: false }
+impl From<io::Error> for SpawnError {
+    fn from(error: io::Error) -> Self {
+        Self { error, started: false }
     }
 }
 
-/// Starts a process. It becomes a zombie when it ends, until somebody waits for it.
-pub(super) fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
+impl From<rustix::io::Errno> for SpawnError {
+    fn from(error: rustix::io::Errno) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
+/// Starts a process in a session of its own, with default signals and none blocked. It becomes a zombie when it ends, until
+/// somebody waits for it.
+///
+/// # Errors
+///
+/// Fails as the operating system says.
+pub fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
     let argv = spawn.argv.iter().map(|word| c_string(word)).collect::<io::Result<Vec<_>>>()?;
     let env = spawn.env.iter().map(|(name, value)| variable(name, value)).collect::<io::Result<Vec<_>>>()?;
     let cwd = c_string(spawn.cwd.as_os_str())?;
@@ -75,6 +98,7 @@ pub(super) fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
     };
     check(code)?;
     let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the kernel gave no process id"))?;
+    lift_limits(pid);
     // The child cannot have been reaped yet, so its number is still its own.
     pidfd_open(pid, PidfdFlags::empty()).map(|pidfd| Process { pid, pidfd }).map_err(|error| {
         // A process that cannot be watched must not run on.
@@ -82,6 +106,21 @@ pub(super) fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
         let _ = waitpid(Some(pid), WaitOptions::empty());
         SpawnError { error: error.into(), started: true }
     })
+}
+
+/// Tells a worker's shared shell session which limits its host had before the worker lowered its own: of memory that can be
+/// written to, in bytes, and of open files, as `BYTES:FILES`, with `-` for none.
+pub const LIMITS_VARIABLE: &str = "HOSTEL_COMMAND_LIMITS";
+
+/// Gives a command the limits of the host: those of a worker are meant for the plugin, and not for what it starts.
+fn lift_limits(child: Pid) {
+    let Ok(text) = std::env::var(LIMITS_VARIABLE) else { return };
+    for (resource, limit) in [Resource::Data, Resource::Nofile].into_iter().zip(text.split(':')) {
+        let own = getrlimit(resource);
+        let current = limit.parse().ok().or(own.maximum);
+        // Where it fails, the command has the limits of the worker.
+        let _ = prlimit(Some(child), resource, Rlimit { current, maximum: own.maximum });
+    }
 }
 
 fn c_string(text: &OsStr) -> io::Result<CString> {

@@ -1,0 +1,120 @@
+//! How a worker starts: it gives up all that it does not need before foreign code runs, and then loads the plugin.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use hostel_plugin_api::Surroundings;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use super::super::error::{LoadError, Step};
+use super::super::load::{Discovered, Registered};
+use super::super::manifest::Manifest;
+use super::confine::confine;
+use super::frame::{FrameReader, Kind};
+use super::incoming::Incoming;
+use super::log;
+use super::message::{self, Hello, PROTOCOL, Welcome};
+use super::serve::{Server, Writer};
+
+/// The hidden command: standard input is the socket.
+pub const WORKER_COMMAND: &str = "plugin-worker";
+
+/// Runs the worker: `words` are the keeper's process id and the plugin's name, which is for whoever lists processes.
+#[must_use]
+pub fn worker_main(words: &[String]) -> ExitCode {
+    match enter(words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The host reads this as the worker's last words.
+            let _ = writeln!(io::stderr(), "the worker could not start: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn enter(words: &[String]) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let keeper = words.first().and_then(|word| word.parse().ok()).and_then(Pid::from_raw);
+    if keeper.is_none() || getppid() != keeper {
+        return Err(io::Error::other("its keeper has gone; this command is for Hostel itself"));
+    }
+    // The copy is closed where another program is started; the original would be seen by all of them.
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let null: OwnedFd = fs::OpenOptions::new().read(true).open("/dev/null")?.into();
+    rustix::stdio::dup2_stdin(&null)?;
+    let writer = Arc::new(Writer::new(socket.try_clone()?));
+    let mut reader = FrameReader::new(Incoming::new(socket));
+    let hello = reader.read().map_err(io::Error::other)?;
+    let hello: Hello = match hello.kind {
+        Kind::HELLO => serde_json::from_slice(&hello.body)?,
+        _ => return Err(io::Error::other("the host did not say hello")),
+    };
+    log::forward_to(Arc::clone(&writer), hello.log_level);
+    let welcome = |welcome: &Welcome| writer.send_json(Kind::HELLO, 0, welcome);
+    match load(hello) {
+        Ok((registered, unenforced)) => {
+            let providers = registered.iter().map(named).collect();
+            welcome(&Welcome::Ready { protocol: PROTOCOL, providers, unenforced })?;
+            let server = Server::new(reader, writer, registered);
+            loop {
+                // It comes back where enough others wait to read.
+                server.follow();
+                std::thread::park();
+            }
+        }
+        Err(error) => {
+            welcome(&Welcome::failed(error))?;
+            // Whoever ends unasked has crashed, and this has not.
+            while reader.read().is_ok_and(|frame| frame.kind != Kind::BYE) {}
+            Ok(())
+        }
+    }
+}
+
+fn named(registered: &Registered) -> message::Registered {
+    use hostel_plugin_api::TerminalEnvironmentProvider as _;
+    message::Registered {
+        name: registered.provider.name().to_owned(),
+        strip_env_keys: registered.strip_env.clone().ok(),
+        strip_env_error: registered.strip_env.clone().err(),
+    }
+}
+
+fn load(hello: Hello) -> Result<(Vec<Registered>, Vec<String>), LoadError> {
+    let shown = hello.folder.to_string_lossy().into_owned();
+    let failed = |step, reason: String| LoadError::new(&shown, step, reason, "try again");
+    if hello.protocol != PROTOCOL {
+        return Err(failed(
+            Step::Version,
+            format!("the host speaks protocol {}, the worker {PROTOCOL}", hello.protocol),
+        ));
+    }
+    let (manifest, _) =
+        Manifest::read(&hello.folder).map_err(|error| failed(Step::File, error.to_string()))?;
+    let name = manifest.name.clone();
+    let found = Discovered { folder: hello.folder.clone(), manifest };
+    let verified = found.verify(hello.pin.as_ref())?;
+    let start = |what: &str, error: &dyn std::fmt::Display| {
+        LoadError::new(
+            &name,
+            Step::Open,
+            format!("its worker could not be {what}: {error}"),
+            "see `hostel doctor`",
+        )
+    };
+    let limits = hello.limits.apply(!hello.permissions.exec);
+    limits.map_err(|error| start("limited", &error))?;
+    // Nothing of the plugin's has run yet, and no thread but this one: what is given up here is given up for all of it.
+    let unenforced = confine(&hello).map_err(|error| start("confined", &error))?;
+    let surroundings = Surroundings {
+        host_version: hello.host_version,
+        plugin_dir: hello.folder,
+        data_dir: hello.data_dir,
+        settings: hello.settings,
+    };
+    Ok((verified.open()?.register(surroundings)?, unenforced))
+}

@@ -1,0 +1,119 @@
+//! What a worker says on its standard output and standard error: into the log, and the last of it into the error if it crashes.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, PipeReader, Read};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::serve::lock;
+
+/// Lines that are kept.
+const LINES: usize = 8;
+/// Bytes of one line that are kept.
+const LONGEST: u64 = 512;
+/// Characters of the last words in a message.
+const SHOWN: usize = 400;
+/// How long the last words may take to arrive after a crash. A child that was left may hold the pipe.
+const LAST: Duration = Duration::from_millis(200);
+
+/// The collector.
+pub(super) struct Errors {
+    plugin: String,
+    /// Values that must not be shown.
+    secrets: Vec<String>,
+    said: Mutex<Said>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Said {
+    lines: VecDeque<String>,
+    ended: bool,
+}
+
+impl Errors {
+    /// Reads `pipe` on a thread of its own until it ends. Of `secrets` nothing is shown.
+    pub(super) fn collect(plugin: &str, pipe: PipeReader, mut secrets: Vec<String>) -> Arc<Self> {
+        // A value of a few characters would blank out half of every line.
+        secrets.retain(|value| value.len() >= 4);
+        let errors = Arc::new(Self {
+            plugin: plugin.to_owned(),
+            secrets,
+            said: Mutex::default(),
+            ended: Condvar::new(),
+        });
+        let theirs = Arc::clone(&errors);
+        // Without a thread the worker's words are lost, and nothing else.
+        let _ = thread::Builder::new().name("worker-stderr".into()).spawn(move || theirs.read(pipe));
+        errors
+    }
+
+    fn read(&self, pipe: PipeReader) {
+        let mut pipe = BufReader::new(pipe);
+        loop {
+            let mut line = Vec::new();
+            let read = pipe.by_ref().take(LONGEST).read_until(b'\n', &mut line);
+            if !read.is_ok_and(|read| read > 0) {
+                break;
+            }
+            let line = self.clean(&line);
+            if line.is_empty() {
+                continue;
+            }
+            tracing::info!(target: "plugin", plugin = self.plugin, "{line}");
+            let mut said = lock(&self.said);
+            if said.lines.len() == LINES {
+                said.lines.pop_front();
+            }
+            said.lines.push_back(line);
+        }
+        lock(&self.said).ended = true;
+        self.ended.notify_all();
+    }
+
+    /// Makes a line fit to be shown.
+    fn clean(&self, line: &[u8]) -> String {
+        let mut text = String::from_utf8_lossy(line).trim().to_owned();
+        for secret in &self.secrets {
+            text = text.replace(secret.as_str(), "***");
+        }
+        text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
+    }
+
+    /// Returns the last lines as one, once the worker has ended.
+    pub(super) fn last_words(&self) -> Option<String> {
+        let said = lock(&self.said);
+        let (said, _) = self
+            .ended
+            .wait_timeout_while(said, LAST, |said| !said.ended)
+            .unwrap_or_else(PoisonError::into_inner);
+        let text = said.lines.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
+        let skip = text.chars().count().saturating_sub(SHOWN);
+        let text: String = text.chars().skip(skip).collect();
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_kept_without_secrets_and_control_characters() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let errors = Errors::collect("p", reader, vec!["s3cret".into(), "x".into()]);
+        for number in 0..20 {
+            writeln!(writer, "line {number}").unwrap();
+        }
+        write!(writer, "\n\u{1b}[31mtoken s3cret, x\n{}\n", "y".repeat(2000)).unwrap();
+        drop(writer);
+        let words = errors.last_words().unwrap();
+        assert!(words.ends_with("yyyy") && words.chars().count() == SHOWN, "{words}");
+        let lines = lock(&errors.said);
+        assert_eq!(lines.lines.len(), LINES);
+        assert!(lines.lines.iter().any(|line| line == " [31mtoken ***, x"), "{:?}", lines.lines);
+    }
+}

@@ -1,0 +1,192 @@
+//! The process between the host and a worker, which sees to it that nothing of a worker's is ever left behind.
+//!
+//! A worker runs foreign code, which may close descriptors, block signals, or die of a signal that nobody can catch, and it
+//! may have started commands. Whoever is to clean up after it must not share a process with that code, and must live on when
+//! the host is killed. So the host starts a keeper, and the keeper starts the worker: it adopts whatever the worker's
+//! children leave, and when the worker or the host ends without a good-bye it kills all of them.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use hostel_plugin_api::shell::{Process, Spawn, spawn};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, wait, waitpid,
+};
+
+/// The hidden command.
+pub const KEEPER_COMMAND: &str = "plugin-keeper";
+
+/// From the host: the worker has been told to end, and what it leaves in the background may stay.
+pub(super) const GOODBYE: u8 = b'b';
+/// From the host: kill the worker and all that is its.
+pub(super) const KILL: u8 = b'k';
+/// To the host: the worker has ended, with the exit code that follows.
+pub(super) const EXITED: u8 = b'e';
+/// To the host: the worker was killed by the signal that follows.
+pub(super) const SIGNALLED: u8 = b's';
+
+/// How long a worker may take to end after the good-bye. Code of the plugin's may run at its exit.
+const PARTING: Duration = Duration::from_secs(2);
+
+/// How long the killing goes on. Each round ends at least those that were there when it began.
+const KILLING: Duration = Duration::from_secs(10);
+
+/// Runs the keeper: standard input is the line to the host, standard output the worker's socket, standard error what the
+/// worker says.
+#[must_use]
+pub fn keeper_main(words: &[String]) -> ExitCode {
+    match keep(words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The host reads this as the worker's last words.
+            let _ = writeln!(io::stderr(), "the worker could not be started: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn keep(words: &[String]) -> io::Result<()> {
+    let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let socket = io::stdout().as_fd().try_clone_to_owned()?;
+    let null: OwnedFd = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?.into();
+    rustix::stdio::dup2_stdin(&null)?;
+    // What nobody but the worker may hold must not be held here: its end shows the host that the worker is gone.
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let (mut children, wake) = UnixStream::pair()?;
+    children.set_nonblocking(true)?;
+    wake.set_nonblocking(true)?;
+    signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, wake)?;
+    let worker = start(words, &socket)?;
+    drop(socket);
+    let goodbye = watch(&mut line, &mut children, &worker)?;
+    if goodbye {
+        // What it left in the background on purpose lives on, as it does without a worker.
+        let _ = kill_process(worker.pid, Signal::KILL);
+    } else {
+        // Its group first: no member can fork its way out of that. The number is the worker's until it is reaped.
+        let _ = kill_process_group(worker.pid, Signal::KILL);
+    }
+    let status = waitpid(Some(worker.pid), WaitOptions::empty())?;
+    // The host may be gone, or not want to know.
+    let _ = status.map(|(_, status)| line.write_all(&report(status)));
+    if !goodbye {
+        kill_all();
+    }
+    Ok(())
+}
+
+/// How the worker ended, for the host: `e` and an exit code, or `s` and a signal.
+fn report(status: WaitStatus) -> [u8; 2] {
+    let byte = |number: i32| u8::try_from(number).unwrap_or(0);
+    match status.terminating_signal() {
+        Some(signal) => [SIGNALLED, byte(signal)],
+        None => [EXITED, byte(status.exit_status().unwrap_or(0))],
+    }
+}
+
+/// Waits until the worker has ended or is to end. Returns whether the host has said good-bye.
+fn watch(line: &mut UnixStream, children: &mut UnixStream, worker: &Process) -> io::Result<bool> {
+    let mut parting: Option<Instant> = None;
+    loop {
+        let mut fds = [
+            PollFd::new(&worker.pidfd, PollFlags::IN),
+            PollFd::new(&*children, PollFlags::IN),
+            PollFd::new(&*line, PollFlags::IN),
+        ];
+        // After the good-bye the line has nothing more to say.
+        let watched = if parting.is_some() { &mut fds[..2] } else { &mut fds[..] };
+        let left = parting.map(|until| until.saturating_duration_since(Instant::now()));
+        match poll(watched, left.and_then(|left| Timespec::try_from(left).ok()).as_ref()) {
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+            Ok(0) => return Ok(true),
+            Ok(_) => {}
+        }
+        let [ended, child, said] = fds.map(|fd| !fd.revents().is_empty());
+        if ended {
+            return Ok(parting.is_some());
+        }
+        let mut bytes = [0; 64];
+        if child {
+            // Only a bell.
+            let _ = children.read(&mut bytes);
+            reap(worker.pid);
+        }
+        if said && parting.is_none() {
+            match line.read(&mut bytes[..1]) {
+                Ok(1) if bytes[0] == GOODBYE => parting = Some(Instant::now() + PARTING),
+                // `KILL`, or the host is gone.
+                _ => return Ok(false),
+            }
+        }
+    }
+}
+
+fn start(words: &[String], socket: &OwnedFd) -> io::Result<Process> {
+    let program = std::env::current_exe()?;
+    let program = if program.exists() { program } else { Path::new("/proc/self/exe").to_owned() };
+    let own = std::process::id().to_string();
+    let words = [super::WORKER_COMMAND, own.as_str()].into_iter().chain(words.iter().map(String::as_str));
+    let argv: Vec<_> = [program.into_os_string()].into_iter().chain(words.map(Into::into)).collect();
+    let env: Vec<_> = std::env::vars_os().collect();
+    let errors = io::stderr();
+    let descriptors = vec![socket.as_fd(), errors.as_fd(), errors.as_fd()];
+    spawn(&Spawn { argv: &argv, env: &env, cwd: Path::new("/"), descriptors }).map_err(|error| error.error)
+}
+
+/// Waits for the children that have ended, except the worker.
+fn reap(worker: Pid) {
+    for child in children().into_iter().filter(|child| *child != worker) {
+        // It may be running still.
+        let _ = waitpid(Some(child), WaitOptions::NOHANG);
+    }
+}
+
+/// Kills all children, and those whom they leave to us, until there are none.
+fn kill_all() {
+    let until = Instant::now() + KILLING;
+    while Instant::now() < until {
+        for child in children() {
+            // It may have ended in the meantime.
+            let _ = kill_process(child, Signal::KILL);
+        }
+        match wait(WaitOptions::NOHANG) {
+            // Killed, and not yet gone.
+            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Returns the children of this process. Only the parent can reap them, so their numbers stay theirs until then.
+fn children() -> Vec<Pid> {
+    let listed = fs::read_to_string("/proc/thread-self/children");
+    let numbers: Vec<i32> = match listed {
+        Ok(text) => text.split_whitespace().filter_map(|number| number.parse().ok()).collect(),
+        // Kernels without that file: look at everybody.
+        Err(_) => everybody_whose_parent_is(std::process::id()),
+    };
+    numbers.into_iter().filter_map(Pid::from_raw).collect()
+}
+
+fn everybody_whose_parent_is(parent: u32) -> Vec<i32> {
+    let parent = parent.to_string();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_child = |number: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        // After the name in parentheses: state, parent.
+        stat.rsplit_once(") ")
+            .and_then(|(_, rest)| rest.split(' ').nth(1))
+            .is_some_and(|found| found == parent)
+    };
+    numbers.filter(is_child).collect()
+}

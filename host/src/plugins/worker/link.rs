@@ -1,0 +1,301 @@
+//! The host's side of one worker: sends calls, takes answers and output in, and finds out how it ended.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hostel_plugin_api::Stdin;
+use hostel_plugin_api::shell::Process;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::IoSlice;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::{WaitOptions, waitpid};
+
+use super::errors::Errors;
+use super::frame::{self, FrameReader, Kind, LONGEST_PIECE};
+use super::keeper::{EXITED, GOODBYE, KILL, SIGNALLED};
+use super::log;
+use super::message::{Call, Hello, Record, Welcome};
+use super::serve::lock;
+use super::slot::{Death, End, Slot};
+use super::start::Started;
+use crate::signals::signal_name;
+
+/// How long a worker may take from its start to its welcome. A plugin's `register` may do some work once.
+const WELCOME: Duration = Duration::from_secs(10);
+
+/// How long we wait to be told how a worker ended once its socket is closed.
+const VERDICT: Duration = Duration::from_millis(500);
+
+/// One worker that is running, or was.
+pub(super) struct Link {
+    plugin: String,
+    socket: Mutex<UnixStream>,
+    line: Mutex<UnixStream>,
+    calls: Mutex<Calls>,
+    last_call: AtomicU32,
+    errors: Arc<Errors>,
+}
+
+#[derive(Default)]
+struct Calls {
+    slots: HashMap<u32, Arc<Slot>>,
+    death: Option<Arc<Death>>,
+    /// Why we killed it.
+    killed: Option<String>,
+    /// Whether it was told to end.
+    parted: bool,
+}
+
+/// A call that was sent.
+pub(super) struct Sent {
+    pub(super) id: u32,
+    pub(super) slot: Arc<Slot>,
+}
+
+impl Link {
+    /// Says hello to a worker that was started, and waits for its answer.
+    ///
+    /// The link is for those who make calls; `on_death` is told when the worker has ended without having been told to.
+    pub(super) fn open(
+        plugin: &str,
+        started: Started,
+        hello: &Hello,
+        secrets: Vec<String>,
+        on_death: impl FnOnce(&Death) + Send + 'static,
+    ) -> Result<(Arc<Self>, Welcome), Arc<Death>> {
+        let Started { keeper, line, socket, errors } = started;
+        let refused = |error: &io::Error| {
+            Arc::new(Death { how: format!("could not be spoken to: {error}"), last_words: None })
+        };
+        let reading = socket.try_clone().map_err(|error| refused(&error))?;
+        let link = Arc::new(Self {
+            plugin: plugin.to_owned(),
+            socket: Mutex::new(socket),
+            line: Mutex::new(line),
+            calls: Mutex::default(),
+            last_call: AtomicU32::new(0),
+            errors: Errors::collect(plugin, errors, secrets),
+        });
+        let welcome = Arc::new(Slot::quiet());
+        lock(&link.calls).slots.insert(0, Arc::clone(&welcome));
+        let theirs = Arc::clone(&link);
+        let read = move || theirs.read(reading, &keeper, on_death);
+        thread::Builder::new().name("worker".into()).spawn(read).map_err(|error| refused(&error))?;
+        let hello = serde_json::to_vec(hello).map_err(|error| refused(&error.into()))?;
+        // If it fails, the worker is gone, which the other thread finds out.
+        let _ = frame::write(&*lock(&link.socket), Kind::HELLO, 0, &hello);
+        let mut answer = welcome.wait(Instant::now() + WELCOME);
+        if answer.is_none() {
+            link.kill(&format!("was not ready within {} s", WELCOME.as_secs()));
+            answer = welcome.wait(Instant::now() + WELCOME);
+        }
+        let end = answer.and_then(|(_, end)| end);
+        match end {
+            Some(End::Reply(text)) => match serde_json::from_slice(&text) {
+                Ok(welcome) => Ok((link, welcome)),
+                Err(error) => {
+                    link.kill("answered with something else than a welcome");
+                    Err(refused(&error.into()))
+                }
+            },
+            Some(End::Died(death)) => Err(death),
+            None => Err(refused(&io::ErrorKind::TimedOut.into())),
+        }
+    }
+
+    /// Whether it is of no use any more.
+    pub(super) fn is_dead(&self) -> bool {
+        let calls = lock(&self.calls);
+        calls.death.is_some() || calls.killed.is_some()
+    }
+
+    /// Sends a call, and before it what it reads or writes.
+    ///
+    /// Nothing was started if this fails.
+    pub(super) fn send(&self, call: &Call, input: &Stdin, slot: Slot) -> Result<Sent, Arc<Death>> {
+        let slot = Arc::new(slot);
+        let id = self.last_call.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+        let mut calls = lock(&self.calls);
+        if let Some(death) = &calls.death {
+            return Err(Arc::clone(death));
+        }
+        calls.slots.insert(id, Arc::clone(&slot));
+        drop(calls);
+        let sent = Sent { id, slot };
+        if let Err(error) = self.write(call, input, id) {
+            lock(&self.calls).slots.remove(&id);
+            if error.kind() == io::ErrorKind::InvalidInput {
+                let last_words = None;
+                return Err(Arc::new(Death { how: format!("cannot be asked that: {error}"), last_words }));
+            }
+            self.kill("does not read what it is sent");
+            // The reading thread tells how it ended.
+            sent.slot.finish(End::Died(Arc::new(Death {
+                how: format!("could not be spoken to: {error}"),
+                last_words: None,
+            })));
+        }
+        Ok(sent)
+    }
+
+    fn write(&self, call: &Call, input: &Stdin, id: u32) -> io::Result<()> {
+        let body = serde_json::to_vec(call)?;
+        match input {
+            Stdin::Empty => frame::write(&*lock(&self.socket), Kind::CALL, id, &body),
+            Stdin::Bytes(bytes) => {
+                // Not in one go, so that other calls have their turn in between.
+                for piece in bytes.chunks(LONGEST_PIECE) {
+                    frame::write(&*lock(&self.socket), Kind::DATA, id, piece)?;
+                }
+                frame::write(&*lock(&self.socket), Kind::CALL, id, &body)
+            }
+            Stdin::Fd(descriptor) => {
+                let header = frame::header(Kind::CALL, id, body.len())?;
+                let mut socket = lock(&self.socket);
+                send_with(&socket, &header, descriptor.as_fd())?;
+                socket.write_all(&body)
+            }
+        }
+    }
+
+    /// Says something short about a call. If it fails, the worker is gone, which shows elsewhere.
+    pub(super) fn say(&self, kind: Kind, call: u32, body: &[u8]) {
+        let _ = frame::write(&*lock(&self.socket), kind, call, body);
+    }
+
+    /// Lets a call's number go, for a caller that waits no longer.
+    pub(super) fn forget(&self, call: u32) {
+        lock(&self.calls).slots.remove(&call);
+    }
+
+    /// Ends the worker, and all that is its, at once; `why` says what it did.
+    pub(super) fn kill(&self, why: &str) {
+        lock(&self.calls).killed.get_or_insert_with(|| why.to_owned());
+        // If it fails, the keeper is gone, and the worker with it.
+        let _ = lock(&self.line).write_all(&[KILL]);
+    }
+
+    /// Tells the worker that nothing more will come, and does not wait for it.
+    pub(super) fn part(&self) {
+        lock(&self.calls).parted = true;
+        let _ = lock(&self.line).write_all(&[GOODBYE]);
+        self.say(Kind::BYE, 0, b"");
+    }
+
+    /// Reads until the worker has ended, and then tells everybody.
+    fn read(&self, socket: UnixStream, keeper: &Process, on_death: impl FnOnce(&Death)) {
+        let mut reader = FrameReader::new(socket);
+        let broken = loop {
+            match reader.read() {
+                Ok(frame) => {
+                    if !self.receive(frame) {
+                        break Some("sent more output than it was granted".to_owned());
+                    }
+                }
+                Err(frame::FrameError::Closed | frame::FrameError::Io(_)) => break None,
+                Err(error) => break Some(format!("sent {error}")),
+            }
+        };
+        if let Some(broken) = broken {
+            self.kill(&broken);
+        }
+        let how = self.verdict();
+        let death = Arc::new(Death { how, last_words: self.errors.last_words() });
+        let mut calls = lock(&self.calls);
+        calls.death = Some(Arc::clone(&death));
+        let (slots, parted) = (std::mem::take(&mut calls.slots), calls.parted);
+        drop(calls);
+        if !parted {
+            tracing::warn!(plugin = self.plugin, how = death.how, "the plugin's worker has ended");
+            on_death(&death);
+        }
+        for slot in slots.into_values() {
+            slot.finish(End::Died(Arc::clone(&death)));
+        }
+        // It kills what is left before it ends.
+        let _ = waitpid(Some(keeper.pid), WaitOptions::empty());
+    }
+
+    /// Returns false if the worker broke the rules.
+    fn receive(&self, frame: frame::Frame) -> bool {
+        match frame.kind {
+            Kind::DATA => {
+                let slot = lock(&self.calls).slots.get(&frame.call).cloned();
+                slot.is_none_or(|slot| slot.push(frame.body))
+            }
+            Kind::RESULT | Kind::HELLO => {
+                let slot = lock(&self.calls).slots.remove(&frame.call);
+                slot.inspect(|slot| slot.finish(End::Reply(Arc::new(frame.body))));
+                true
+            }
+            Kind::LOG => {
+                if let Ok(record) = serde_json::from_slice::<Record>(&frame.body) {
+                    log::write(&self.plugin, &record);
+                }
+                true
+            }
+            // A later version's.
+            _ => true,
+        }
+    }
+
+    /// Finds out how the worker ended; it is killed if it has not, for it can do nothing without its socket.
+    fn verdict(&self) -> String {
+        let told = self.told().or_else(|| {
+            self.kill("closed its connection to Hostel");
+            self.told()
+        });
+        if let Some(why) = lock(&self.calls).killed.clone() {
+            return format!("{why}, and was killed");
+        }
+        match told {
+            Some([SIGNALLED, signal]) => format!("crashed ({})", signal_name(i32::from(signal))),
+            Some([EXITED, code]) => format!("ended its process (exit code {code})"),
+            _ => "was killed from outside".to_owned(),
+        }
+    }
+
+    /// Waits for what the keeper says.
+    fn told(&self) -> Option<[u8; 2]> {
+        let mut line = lock(&self.line).try_clone().ok()?;
+        line.set_read_timeout(Some(VERDICT)).ok()?;
+        let mut report = [0; 2];
+        line.read_exact(&mut report).ok()?;
+        Some(report)
+    }
+}
+
+/// Sends the beginning of a frame together with a descriptor.
+fn send_with(socket: &UnixStream, bytes: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let descriptors = [descriptor];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let sent = sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    (&*socket).write_all(&bytes[sent..])
+}
+
+/// Waits until one of the descriptors shows something, or the time is up. Returns whether the first one does, and the second.
+pub(super) fn either(
+    first: BorrowedFd<'_>,
+    second: Option<BorrowedFd<'_>>,
+    until: Option<Instant>,
+) -> io::Result<(bool, bool)> {
+    let mut fds = vec![PollFd::from_borrowed_fd(first, PollFlags::IN)];
+    fds.extend(second.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    match poll(&mut fds, left.and_then(|left| Timespec::try_from(left).ok()).as_ref()) {
+        Err(rustix::io::Errno::INTR) => Ok((false, false)),
+        Err(error) => Err(error.into()),
+        Ok(_) => {
+            let shows = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
+            Ok((shows(0), shows(1)))
+        }
+    }
+}

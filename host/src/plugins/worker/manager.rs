@@ -1,0 +1,255 @@
+//! One plugin's worker: started when first needed, and again when it has crashed.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use hostel_plugin_api::{Error, ErrorKind, Stdin};
+use serde::de::DeserializeOwned;
+
+use super::super::error::{LoadError, Step};
+use super::super::load::{Discovered, Pin};
+use super::breaker::Breaker;
+use super::limits::Limits;
+use super::link::Link;
+use super::log;
+use super::message::{Call, Hello, PROTOCOL, Registered, Reply, Welcome};
+use super::serve::lock;
+use super::slot::{Death, End, Slot};
+use super::start;
+use crate::home::Home;
+
+/// Everything that is needed to start a worker.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The plugin.
+    pub found: Discovered,
+    /// The library that was enabled; none while it is being enabled.
+    pub pin: Option<Pin>,
+    /// The home.
+    pub home: Home,
+    /// The user's settings for the plugin.
+    pub settings: serde_json::Value,
+    /// Variables that the plugin's providers have named as theirs.
+    pub secrets: Vec<String>,
+    /// What it may use up.
+    pub limits: Limits,
+}
+
+/// One plugin's worker.
+pub struct Worker {
+    plan: Plan,
+    live: Mutex<Option<Arc<Link>>>,
+    breaker: Arc<Mutex<Breaker>>,
+}
+
+/// What a worker said of itself.
+pub struct Ready {
+    /// The providers.
+    pub providers: Vec<Registered>,
+    /// Permissions that the kernel cannot enforce.
+    pub unenforced: Vec<String>,
+}
+
+impl Worker {
+    /// Makes a worker that is not running yet.
+    #[must_use]
+    pub fn new(plan: Plan) -> Arc<Self> {
+        Arc::new(Self { plan, live: Mutex::default(), breaker: Arc::default() })
+    }
+
+    /// The plugin's name.
+    #[must_use]
+    pub fn plugin(&self) -> &str {
+        &self.plan.found.manifest.name
+    }
+
+    /// Starts it, and returns what it registered.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the plugin cannot be loaded, with the step at which it failed.
+    pub fn start(&self) -> Result<Ready, LoadError> {
+        let mut live = lock(&self.live);
+        let (link, ready) = self.spawn()?;
+        *live = Some(link);
+        Ok(ready)
+    }
+
+    /// Returns the worker that is running, starting one if there is none.
+    pub(super) fn live(&self) -> Result<Arc<Link>, Error> {
+        let mut live = lock(&self.live);
+        if let Some(link) = live.as_ref().filter(|link| !link.is_dead()) {
+            return Ok(Arc::clone(link));
+        }
+        let (link, _) = self.spawn()?;
+        Ok(Arc::clone(live.insert(link)))
+    }
+
+    fn spawn(&self) -> Result<(Arc<Link>, Ready), LoadError> {
+        let plugin = self.plugin();
+        let failed = |reason: String, hint: &str| LoadError::new(plugin, Step::Open, reason, hint);
+        if let Some(left) = lock(&self.breaker).pause(Instant::now()) {
+            let hint = "wait, or see with `hostel doctor` what is wrong with it";
+            return Err(LoadError {
+                plugin: plugin.to_owned(),
+                step: Step::Open,
+                reason: Breaker::message(plugin, left),
+                hint: hint.into(),
+            });
+        }
+        let Plan { found, pin, home, settings, secrets, limits } = &self.plan;
+        let env = start::environment(found, secrets);
+        let values = env.iter().filter(|(name, _)| self.is_secret(name.to_str().unwrap_or_default()));
+        let values = values.filter_map(|(_, value)| value.to_str().map(str::to_owned)).collect();
+        let started = start::start(plugin, &env).map_err(|error| {
+            failed(
+                format!("its worker could not be started: {error}"),
+                "check the limits of this user, and `PATH`",
+            )
+        })?;
+        let hello = Hello {
+            protocol: PROTOCOL,
+            host_version: env!("CARGO_PKG_VERSION").into(),
+            folder: found.folder.clone(),
+            pin: pin.clone(),
+            data_dir: home.plugin_data(plugin),
+            state_dirs: found.manifest.provides.iter().map(|backend| home.tasks_of(backend)).collect(),
+            settings: settings.clone(),
+            log_level: log::level(),
+            permissions: found.manifest.permissions.clone(),
+            limits: *limits,
+        };
+        let breaker = Arc::clone(&self.breaker);
+        let on_death = move |_: &Death| lock(&breaker).crashed(Instant::now());
+        let (link, welcome) = Link::open(plugin, started, &hello, values, on_death).map_err(|death| {
+            failed(
+                format!("its worker {}", said(&death)),
+                "this is a bug in the plugin; report it to its author",
+            )
+        })?;
+        match welcome {
+            Welcome::Ready { protocol, providers, unenforced } if protocol == PROTOCOL => {
+                for line in &unenforced {
+                    tracing::warn!(plugin, "{line}");
+                }
+                tracing::debug!(plugin, providers = providers.len(), "the plugin's worker is ready");
+                Ok((link, Ready { providers, unenforced }))
+            }
+            Welcome::Ready { protocol, .. } => {
+                link.part();
+                let reason = format!(
+                    "it speaks version {protocol} of the worker's protocol, and this Hostel version {PROTOCOL}"
+                );
+                Err(failed(reason, "update the older one of the two"))
+            }
+            Welcome::Failed { step, reason, hint } => {
+                link.part();
+                Err(LoadError { plugin: plugin.to_owned(), step, reason, hint })
+            }
+        }
+    }
+
+    fn is_secret(&self, name: &str) -> bool {
+        self.plan
+            .found
+            .manifest
+            .secrets()
+            .chain(self.plan.secrets.iter().cloned())
+            .any(|secret| secret.strip_suffix('*').map_or(secret == name, |prefix| name.starts_with(prefix)))
+    }
+
+    /// Makes a call that only waits for its answer, starting a worker if there is none.
+    pub(super) fn ask<T: DeserializeOwned>(&self, call: &Call, limit: Duration) -> Result<T, Error> {
+        let link = self.live()?;
+        self.ask_with(&link, call, &Stdin::Empty, limit).map(|(answer, _)| answer)
+    }
+
+    /// Makes a call on a worker that is running, and returns its answer and its data.
+    pub(super) fn ask_with<T: DeserializeOwned>(
+        &self,
+        link: &Link,
+        call: &Call,
+        input: &Stdin,
+        limit: Duration,
+    ) -> Result<(T, Vec<u8>), Error> {
+        let until = Instant::now() + limit;
+        let sent = link
+            .send(call, input, Slot::quiet())
+            .map_err(|death| self.crashed(&death, call).not_started())?;
+        let mut collected = Vec::new();
+        loop {
+            let Some((data, end)) = sent.slot.wait(until) else {
+                link.kill(&format!("did not answer `{}` within {} s", call.name(), limit.as_secs_f64()));
+                link.forget(sent.id);
+                let message = format!("it did not answer within {} s", limit.as_secs_f64());
+                return Err(Error::new(ErrorKind::TIMEOUT, message));
+            };
+            let bytes: usize = data.iter().map(Vec::len).sum();
+            for piece in data {
+                collected.extend(piece);
+            }
+            match end {
+                Some(End::Reply(text)) => return self.answer(&text).map(|answer| (answer, collected)),
+                Some(End::Died(death)) => return Err(self.crashed(&death, call)),
+                None => grant(link, sent.id, bytes),
+            }
+        }
+    }
+
+    /// Reads an answer.
+    pub(super) fn answer<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T, Error> {
+        let nonsense = |error: serde_json::Error| {
+            let message = format!("plugin `{}` gave an answer that cannot be read: {error}", self.plugin());
+            Error::new(ErrorKind::OTHER, message)
+        };
+        match serde_json::from_slice(text).map_err(nonsense)? {
+            Reply::Ok(value) => serde_json::from_value(value).map_err(nonsense),
+            Reply::Error(failure) => Err(self.explained(failure.into())),
+        }
+    }
+
+    /// Says why the system may have said no to a confined plugin.
+    fn explained(&self, error: Error) -> Error {
+        let denied = ["os error 1)", "os error 13)"].iter().any(|code| error.message().contains(code));
+        if !denied || error.hint().is_some() || self.plan.found.manifest.permissions.is_everything() {
+            return error;
+        }
+        let plugin = self.plugin();
+        error.with_hint(format!(
+            "its manifest may not ask for this: `hostel plugins show {plugin}` lists what it may do"
+        ))
+    }
+
+    /// The error of a call whose worker has died.
+    pub(super) fn crashed(&self, death: &Death, call: &Call) -> Error {
+        let message = format!("plugin `{}` {} during `{}`", self.plugin(), death.how, call.name());
+        let message = match &death.last_words {
+            Some(words) => format!("{message}; its last words: {words}"),
+            None => message,
+        };
+        let hint = "the next command starts it again; this is a bug in the plugin: report it to its author";
+        Error::new(ErrorKind::CRASHED, message).with_hint(hint)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(link) = lock(&self.live).take().filter(|link| !link.is_dead()) {
+            link.part();
+        }
+    }
+}
+
+fn said(death: &Death) -> String {
+    match &death.last_words {
+        Some(words) => format!("{}; its last words: {words}", death.how),
+        None => death.how.clone(),
+    }
+}
+
+/// Lets the worker send so much more.
+pub(super) fn grant(link: &Link, call: u32, bytes: usize) {
+    if let Ok(bytes @ 1..) = u32::try_from(bytes) {
+        link.say(super::frame::Kind::CREDIT, call, &bytes.to_le_bytes());
+    }
+}

@@ -1,0 +1,38 @@
+//! Workers: a process for each plugin, so that what happens there stays there.
+//!
+//! Native code can crash, exit, hang, leak, or overwrite its own memory, and nothing inside a process helps against that. So
+//! each plugin's library is loaded in a child of this program, and the host speaks to it over a socket. Two processes stand
+//! behind a link: the *keeper*, which has none of the plugin's code and cleans up whatever happens, and the *worker*, which
+//! is confined to the plugin's permissions before it loads the library. `docs/plugin-protocol.md` describes what they say.
+//!
+//! The host's side: `manager` starts and restarts, `link` and `slot` carry calls, `provider` and `environment` look like those
+//! of any backend. The other side: `keeper`, `enter` (the start), `confine`, `serve` and `running` (the calls).
+
+mod breaker;
+mod confine;
+mod enter;
+mod environment;
+mod errors;
+pub mod frame;
+mod incoming;
+mod keeper;
+mod limits;
+mod link;
+mod log;
+mod manager;
+pub mod message;
+mod provider;
+mod running;
+mod serve;
+mod slot;
+mod start;
+mod syscalls;
+pub mod values;
+
+pub use confine::kernel_lacks;
+pub use enter::{WORKER_COMMAND, worker_main};
+pub use keeper::{KEEPER_COMMAND, keeper_main};
+pub use limits::Limits;
+pub use manager::{Plan, Ready, Worker};
+pub use provider::RemoteProvider;
+pub use start::this_program_serves_workers;
