@@ -17,6 +17,7 @@ pub mod backends;
 pub mod cli;
 pub mod config;
 pub mod digest;
+pub mod dotenv;
 pub mod environments;
 pub mod exec;
 pub mod home;

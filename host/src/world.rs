@@ -8,6 +8,7 @@ use hostel_plugin_api::{Error, ErrorKind};
 
 use crate::backends;
 use crate::config::{Config, ConfigError, FileError, Finding, declared};
+use crate::dotenv;
 use crate::home::{Home, HomeError};
 use crate::plugins::{self, Catalog};
 use crate::registry::{Entry, Registry};
@@ -65,9 +66,12 @@ impl World {
         let catalog = Catalog::scan(&home, &enabled, &disabled);
         let mut registry = Registry::default();
         backends::fill(&mut registry)?;
-        let limits = plugins::worker::Limits::read(&config)?;
-        let mut remarks = plugins::fill(&mut registry, &catalog, &home, &config, limits);
+        let terms = plugins::Terms::read(&config)?;
+        let mut remarks = plugins::fill(&mut registry, &catalog, &home, &config, &terms);
         remarks.extend(catalog.unread.clone());
+        // What is kept there is kept because it is secret. A file that cannot be read is told where it is taken over.
+        let kept = dotenv::load(&home).map(|kept| kept.pairs().map(|(name, _)| name.to_owned()).collect());
+        registry.strip_always(kept.unwrap_or_else(|_| Vec::new()));
         Ok(Self { home, config, catalog, registry, remarks })
     }
 

@@ -120,6 +120,7 @@ mod export;
 mod io;
 mod provider;
 pub mod shell;
+pub mod testing;
 
 /// For the values of settings and later fields.
 pub use serde_json;

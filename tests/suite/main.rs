@@ -3,13 +3,18 @@
 
 mod abi;
 mod bubblewrap;
+mod check;
 mod config;
 mod documents;
 mod exec;
+mod hostile;
+mod install;
 mod limits;
 mod manifests;
+mod permissions;
 mod places;
 mod plugins;
 mod providers;
 mod road;
+mod scaffold;
 mod secrets;

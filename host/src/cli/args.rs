@@ -155,6 +155,28 @@ pub(super) enum Plugins {
         #[arg(long, value_name = "DIR")]
         api_path: Option<PathBuf>,
     },
+    /// Hold a plugin to every rule of the interface, in a throw-away home
+    #[command(
+        after_help = "PATH is a plugin's folder, or its crate, which is built first. Exit code 1 if a rule is broken.\n\n\
+                            Examples:\n  hostel plugins check .\n  hostel plugins check ~/.hostel/plugins/acmebox --json\n  \
+                            hostel plugins check . --only exec."
+    )]
+    Check {
+        /// The folder
+        path: PathBuf,
+        /// Build the crate as it is shipped
+        #[arg(long)]
+        release: bool,
+        /// Try only the rules whose id begins with this
+        #[arg(long, value_name = "PREFIX")]
+        only: Option<String>,
+        /// The backend's settings, as JSON
+        #[arg(long, value_name = "JSON", value_parser = json)]
+        settings: Option<serde_json::Value>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Check a plugin, pin its library, and let it be used
     #[command(
         after_help = "The library is pinned by its SHA-256: once it changes, it must be enabled again."
@@ -162,6 +184,57 @@ pub(super) enum Plugins {
     Enable {
         /// The plugin
         name: String,
+        /// Ask nothing
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Install a plugin from a folder, an archive, an address or a git repository
+    #[command(
+        after_help = "SOURCE is a folder, a `.tar.gz` or `.zip` by path or `https://` address, or a git repository\n\
+                            (`https://HOST/REPO.git`, `git@HOST:REPO`, `git+https://…`, with `#BRANCH-TAG-OR-COMMIT` behind it).\n\
+                            Nothing of it runs before it is enabled.\n\n\
+                            Examples:\n  hostel plugins install ./acmebox\n  \
+                            hostel plugins install https://example.com/acmebox-1.2.tar.gz --sha256 SUM --enable\n  \
+                            hostel plugins install https://example.com/acmebox.git#v1.2"
+    )]
+    Install {
+        /// Where it is
+        source: String,
+        /// The SHA-256 that the archive must have
+        #[arg(long, value_name = "HEX")]
+        sha256: Option<String>,
+        /// Take this branch, tag or commit of a git repository
+        #[arg(long = "ref", value_name = "REF")]
+        reference: Option<String>,
+        /// Replace a plugin of the same name
+        #[arg(long)]
+        force: bool,
+        /// Enable it as well; it is not installed if that fails
+        #[arg(long)]
+        enable: bool,
+        /// Ask nothing
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Fetch a plugin again from where it was installed from
+    #[command(after_help = "A plugin that has changed must be enabled again, which `--enable` does.")]
+    Update {
+        /// The plugin
+        name: String,
+        /// Enable the new one as well; the old one stays if that fails
+        #[arg(long)]
+        enable: bool,
+        /// Ask nothing
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Remove a plugin's folder, and all that is known of it
+    Remove {
+        /// The plugin
+        name: String,
+        /// Remove the plugin's own data as well
+        #[arg(long)]
+        purge: bool,
     },
     /// Stop a plugin from being used
     Disable {
@@ -219,6 +292,10 @@ pub(super) enum Config {
         #[arg(long)]
         json: bool,
     },
+}
+
+fn json(text: &str) -> Result<serde_json::Value, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use super::failure::{FAILED, Failure};
 use super::print::Out;
+use crate::config::Config;
 use crate::home::Home;
-use crate::plugins::Catalog;
+use crate::plugins::worker::kernel_lacks;
+use crate::plugins::{Catalog, Choice, Isolation};
 use crate::registry::{Entry, Origin, Provider, ask, open_in_time};
 use crate::world::{OpenError, Options, World};
 
@@ -57,21 +59,28 @@ fn without_world(error: OpenError) -> Vec<Row> {
     let home = Home::find().ok();
     if let Some(mut catalog) = home.map(|home| Catalog::scan(&home, &[], &[])) {
         catalog.look_at_libraries();
-        rows.extend(plugins(&catalog));
+        rows.extend(plugins(&catalog, None));
     }
     rows
 }
 
-fn plugins(catalog: &Catalog) -> Vec<Row> {
+fn plugins(catalog: &Catalog, config: Option<&Config>) -> Vec<Row> {
     let candidates = catalog.candidates.iter().map(|candidate| {
         let label = format!("plugin {}", candidate.name);
         let source = format!("plugin:{}", candidate.name);
         if let Some(problem) = &candidate.problem {
             row(false, label, format!("{}: {}", candidate.path.display(), problem.reason()), source)
         } else {
-            let remark = candidate.remark.as_ref().map(|remark| format!("; {remark}")).unwrap_or_default();
-            let row = row(true, label, format!("{}{remark}", candidate.status()), source);
-            Row { warning: candidate.remark.is_some(), ..row }
+            let enabled = candidate.choice == Choice::Enabled;
+            let free = config.is_some_and(|config| {
+                enabled && Isolation::of(config, &candidate.name) == Isolation::InProcess
+            });
+            let free =
+                free.then(|| "it runs in Hostel's own process, not held to its permissions".to_owned());
+            let remarks: Vec<String> = candidate.remark.iter().cloned().chain(free).collect();
+            let detail = [candidate.status().to_owned()].into_iter().chain(remarks.iter().cloned());
+            let row = row(true, label, detail.collect::<Vec<_>>().join("; "), source);
+            Row { warning: !remarks.is_empty(), ..row }
         }
     });
     let missing = catalog.missing.iter();
@@ -93,7 +102,8 @@ fn examine(world: &World) -> Vec<Row> {
             .map(|row| Row { warning: row.ok, ..row }),
     );
     rows.push(selected(world));
-    rows.extend(plugins(&world.catalog));
+    rows.push(confinement());
+    rows.extend(plugins(&world.catalog, Some(&world.config)));
     rows.extend(world.remarks.iter().map(|line| row(false, "plugins", line.clone(), "hostel")));
     // Side by side, so that one that hangs does not add to another.
     std::thread::scope(|scope| {
@@ -127,6 +137,14 @@ fn home(home: &Home) -> Row {
         Err(error) => {
             row(false, "home", format!("`{}` cannot be written to: {error}", path.display()), "hostel")
         }
+    }
+}
+
+/// Whether the kernel can hold plugins to their permissions.
+fn confinement() -> Row {
+    match kernel_lacks() {
+        None => row(true, "permissions", "plugins are held to theirs by Landlock and seccomp", "hostel"),
+        Some(lacking) => Row { warning: true, ..row(true, "permissions", lacking, "hostel") },
     }
 }
 

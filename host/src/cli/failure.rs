@@ -4,7 +4,9 @@ use hostel_plugin_api::Error;
 
 use super::print::say;
 use crate::config::{ConfigError, FileError, KeyError};
+use crate::dotenv::DotenvError;
 use crate::home::HomeError;
+use crate::plugins::install::{InstallError, SourceError};
 use crate::plugins::{EnableError, ScaffoldError};
 use crate::world::OpenError;
 
@@ -125,5 +127,26 @@ impl From<EnableError> for Failure {
                 .with_hint("check that nothing else is there, and the permissions of its folder"),
             EnableError::Key(_) => Self::new(error.to_string()),
         }
+    }
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        match error {
+            InstallError::Enable(error) => (*error).into(),
+            error => Self { code: Some(FAILED), message: error.to_string(), hint: error.hint() },
+        }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        Self { code: Some(FAILED), message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<DotenvError> for Failure {
+    fn from(error: DotenvError) -> Self {
+        Self { code: Some(FAILED), message: error.to_string(), hint: error.hint() }
     }
 }

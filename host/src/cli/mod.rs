@@ -2,18 +2,23 @@
 
 mod args;
 mod backends;
+mod check;
 mod config;
 mod doctor;
 mod exec;
 mod failure;
+mod install;
 mod plugins;
 mod print;
 
+use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::dotenv;
+use crate::home::Home;
 use crate::plugins::worker::{
     KEEPER_COMMAND, WORKER_COMMAND, keeper_main, this_program_serves_workers, worker_main,
 };
@@ -29,6 +34,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = hidden(std::env::args_os().skip(1).map_while(|word| word.into_string().ok())) {
         return code;
     }
+    adopt_variables();
     this_program_serves_workers();
     let arguments = Arguments::parse();
     start_logging(arguments.verbose);
@@ -53,7 +59,7 @@ fn run(command: Command) -> Result<u8, Failure> {
     let mut out = Out::stdout();
     match command {
         Command::Exec(arguments) => return Ok(exec::run(arguments)),
-        Command::Plugins { action } => plugins::run(action, &mut out)?,
+        Command::Plugins { action } => return plugins::run(action, &mut out),
         Command::Backends { json } => backends::list(&World::open(Options::default())?, json, &mut out)?,
         Command::Status { json } => {
             let mut world = World::open(Options::default())?;
@@ -70,6 +76,25 @@ fn run(command: Command) -> Result<u8, Failure> {
         }
     }
     Ok(0)
+}
+
+/// Takes over what stands in the home's `.env` and is not set: this program is started once more with it, since plugins read
+/// their variables from their process.
+fn adopt_variables() {
+    let Ok(home) = Home::find() else { return };
+    let variables = match dotenv::load(&home) {
+        Ok(variables) => variables,
+        Err(error) => return print::say("warning", &error.to_string()),
+    };
+    let missing: Vec<_> = variables.pairs().filter(|(name, _)| std::env::var_os(name).is_none()).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let mut words = std::env::args_os();
+    let mut again = std::process::Command::new("/proc/self/exe");
+    again.arg0(words.next().unwrap_or_else(|| "hostel".into())).args(words).envs(missing);
+    let error = again.exec();
+    print::say("warning", &format!("the variables of `.env` could not be taken over: {error}"));
 }
 
 /// Undoes what our starter may have set up and no program of ours can live with, and keeps the secrets in our own environment from being read by the commands that we run: without this, any process of the

@@ -6,38 +6,54 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::args::Plugins;
+use super::check;
 use super::failure::Failure;
+use super::install::{self, ask_for, is_set};
 use super::print::{Out, say, visible};
-use crate::plugins::{self, Candidate};
-use crate::world::{Options, World};
+use crate::plugins::check::Options;
+use crate::plugins::install::InstallOptions;
+use crate::plugins::{self, Candidate, Manifest};
+use crate::world::{self, World};
 
-pub(super) fn run(action: Plugins, out: &mut Out) -> Result<(), Failure> {
-    // A new crate needs no home.
-    if let Plugins::New { name, path, api_path } = action {
-        return new(&name, path, api_path, out);
-    }
-    let mut world = World::open(Options::default())?;
-    if let Some(reason) = &world.catalog.unread {
-        return Err(Failure::new(reason).with_hint("it should be a folder that you may read"));
-    }
-    if matches!(action, Plugins::List { .. } | Plugins::Show { .. }) {
-        world.catalog.look_at_libraries();
-    }
+pub(super) fn run(action: Plugins, out: &mut Out) -> Result<u8, Failure> {
     match action {
-        Plugins::List { json } => list(&world, json, out),
-        Plugins::Show { name, json } => show(&world, &name, json, out),
-        Plugins::Enable { name } => enable(&world, &name, out),
-        // Made above.
-        Plugins::New { .. } => Ok(()),
+        // These two need no home.
+        Plugins::New { name, path, api_path } => new(&name, path, api_path, out)?,
+        Plugins::Check { path, release, only, settings, json } => {
+            return check::run(&path, &Options { release, only, settings }, json, out);
+        }
+        Plugins::List { json } => list(&looked_at()?, json, out)?,
+        Plugins::Show { name, json } => show(&looked_at()?, &name, json, out)?,
+        Plugins::Enable { name, yes } => enable(&readable()?, &name, yes, out)?,
+        Plugins::Install { source, sha256, reference, force, enable, yes } => {
+            let options = InstallOptions { sha256, force, reference };
+            install::install(&source, &options, enable, yes, out)?;
+        }
+        Plugins::Update { name, enable, yes } => install::update(&name, enable, yes, out)?,
+        Plugins::Remove { name, purge } => install::remove(&readable()?, &name, purge, out)?,
         Plugins::Disable { name } => {
+            let world = readable()?;
             let changed = plugins::disable(&world.home, &world.catalog, &name)?;
-            Ok(out.line(&if changed {
-                format!("disabled {name}")
-            } else {
-                format!("{name} was not enabled")
-            })?)
+            out.line(&if changed { format!("disabled {name}") } else { format!("{name} was not enabled") })?;
         }
     }
+    Ok(0)
+}
+
+/// Opens the world, whose plugins must be readable.
+pub(super) fn readable() -> Result<World, Failure> {
+    let world = World::open(world::Options::default())?;
+    match &world.catalog.unread {
+        Some(reason) => Err(Failure::new(reason).with_hint("it should be a folder that you may read")),
+        None => Ok(world),
+    }
+}
+
+/// Opens the world, and looks at every library.
+fn looked_at() -> Result<World, Failure> {
+    let mut world = readable()?;
+    world.catalog.look_at_libraries();
+    Ok(world)
 }
 
 fn new(name: &str, path: Option<PathBuf>, api_path: Option<PathBuf>, out: &mut Out) -> Result<(), Failure> {
@@ -132,6 +148,11 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
         .found
         .as_ref()
         .map(|found| found.verify(candidate.record.as_ref().map(|record| &record.pin)));
+    let differences = match (&candidate.found, &candidate.record) {
+        (Some(found), Some(record)) => plugins::differences(found, record),
+        _ => Vec::new(),
+    };
+    let permissions = manifest.map(|manifest| manifest.permissions.words()).unwrap_or_default();
     let loadable = match &checked {
         _ if row.error.is_some() => row.error.map(str::to_owned),
         Some(Err(error)) => Some(error.to_string()),
@@ -139,7 +160,6 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
     };
     let required: Vec<_> =
         manifest.map(|manifest| manifest.requires_env.as_slice()).unwrap_or_default().iter().collect();
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if json {
         let mut value = serde_json::to_value(&row).unwrap_or_default();
         let more = json!({
@@ -150,6 +170,8 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
                 "name": required.name, "description": required.description, "url": required.url,
                 "secret": required.secret, "set": is_set(&required.name),
             })).collect::<Vec<_>>(),
+            "permissions": manifest.map(|manifest| &manifest.permissions),
+            "differences": differences,
             "record": candidate.record,
             "problem": loadable,
         });
@@ -198,6 +220,12 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
             )),
         );
     }
+    for line in &permissions {
+        add("permission", Some(line));
+    }
+    for line in &differences {
+        add("changed", Some(line));
+    }
     add("problem", loadable.as_deref());
     for warning in row.warnings {
         add("warning", Some(warning));
@@ -205,25 +233,33 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
     Ok(out.table(&table)?)
 }
 
-fn enable(world: &World, name: &str, out: &mut Out) -> Result<(), Failure> {
+fn enable(world: &World, name: &str, yes: bool, out: &mut Out) -> Result<(), Failure> {
+    let wanted = world.catalog.get(name).and_then(|candidate| candidate.found.as_ref());
+    let stored = wanted.map_or(Ok(Vec::new()), |found| ask_for(&world.home, &found.manifest, yes))?;
     let (candidate, warnings) = plugins::enable(world, name)?;
     out.line(&format!("enabled {name}"))?;
     for warning in warnings {
         say("warning", &warning);
     }
-    let Some(manifest) = candidate.found.as_ref().map(|found| &found.manifest) else { return Ok(()) };
-    for required in &manifest.requires_env {
-        if std::env::var_os(&required.name).is_none_or(|value| value.is_empty()) {
-            let about = required
-                .description
-                .as_deref()
-                .map(|about| format!(" ({})", visible(about)))
-                .unwrap_or_default();
+    if let Some(found) = &candidate.found {
+        introduce(&found.manifest, &stored);
+    }
+    Ok(())
+}
+
+/// Says what a plugin that was enabled may do, what it still wants, and how to use it.
+pub(super) fn introduce(manifest: &Manifest, stored: &[String]) {
+    for line in manifest.permissions.words() {
+        say("note", &format!("it {line}"));
+    }
+    for required in manifest.requires_env.iter().filter(|required| !stored.contains(&required.name)) {
+        if !is_set(&required.name) {
+            let about = required.description.as_deref().map(|about| format!(" ({})", visible(about)));
+            let about = about.unwrap_or_default();
             say("note", &format!("it wants the variable `{}`{about}, which is not set", required.name));
         }
     }
     if manifest.kinds.contains(&plugins::Kind::Backend) {
         say("note", &format!("select it with `hostel config set terminal.backend {}`", manifest.provides[0]));
     }
-    Ok(())
 }

@@ -99,6 +99,12 @@ pub const KEYS: &[Declared] = &[
     ),
     key("plugins.limits.memory", Holds::Whole(16), "2048", "memory of a plugin's process, MiB"),
     key("plugins.limits.open_files", Holds::Whole(32), "1024", "open files of a plugin's process"),
+    key(
+        "plugins.require_signature",
+        Holds::Boolean,
+        "false",
+        "whether plugins must be signed by a trusted key",
+    ),
     key("plugins.settings.*", Holds::Section, "", "settings of one plugin"),
     key(
         "plugins.settings.*.isolation",
@@ -106,6 +112,7 @@ pub const KEYS: &[Declared] = &[
         "",
         "as `plugins.isolation`, for one plugin",
     ),
+    key("plugins.trusted_keys", Holds::List, "", "minisign public keys of authors of plugins"),
     key("sandbox", Holds::Section, "", "managed sandboxes"),
     key("server.listen", Holds::Text, "127.0.0.1:7676", "address of the server"),
     key("server.url", Holds::Text, "", "where the command line finds the server"),

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::LoadError;
+use super::granted;
 use super::load::Discovered;
 use super::manifest::{Manifest, ManifestError};
 use super::record::Record;
@@ -71,7 +72,9 @@ impl Candidate {
         let Some(found) = self.found.as_ref().filter(|_| self.problem.is_none()) else { return };
         let enabled = self.choice == Choice::Enabled;
         let looked = match &self.record {
-            Some(record) if enabled => found.verify(Some(&record.pin)).map(drop),
+            Some(record) if enabled => {
+                found.verify(Some(&record.pin)).and_then(|_| granted::check(found, record))
+            }
             None if enabled => {
                 found.glance().and_then(|()| Err(LoadError::never_pinned(&found.manifest.name)))
             }

@@ -4,9 +4,11 @@ use hostel_plugin_api::shell::StripList;
 
 use super::catalog::{Candidate, Catalog};
 use super::error::LoadError;
+use super::granted;
 use super::inspect::inspect;
 use super::record::Record;
-use super::worker::{Limits, Plan};
+use super::source::{Isolation, Terms};
+use super::worker::Plan;
 use crate::config::{ConfigError, ConfigFile, FileError, Key, KeyError};
 use crate::home::Home;
 use crate::world::World;
@@ -50,15 +52,24 @@ pub fn enable<'a>(world: &'a World, name: &str) -> Result<(&'a Candidate, Vec<St
     }
     let Some(found) = &candidate.found else { return Err(EnableError::Unknown(name.to_owned())) };
     let verified = found.verify(None)?;
+    let files = granted::files(found)?;
+    let terms = Terms::read(config)?;
     let plan = Plan {
         found: found.clone(),
         pin: Some(verified.pin().clone()),
         home: home.clone(),
         settings: config.section(&format!("plugins.settings.{name}")),
         secrets: found.manifest.secrets().collect(),
-        limits: Limits::read(config)?,
+        limits: terms.limits,
+        record: None,
+        signing: terms.signing,
+        trap_network: false,
     };
     let (mut providers, mut warnings) = inspect(plan)?;
+    if Isolation::of(config, name) == Isolation::InProcess {
+        let why = "it runs in Hostel's own process, where it is not held to its permissions";
+        warnings.push(format!("{why} (`plugins.isolation`)"));
+    }
     for provider in &mut providers {
         provider.strip_env_keys.retain(|key| {
             let valid = StripList::is_valid(key);
@@ -73,7 +84,7 @@ pub fn enable<'a>(world: &'a World, name: &str) -> Result<(&'a Candidate, Vec<St
     let record = Record {
         folder: found.folder.clone(),
         pin: verified.pin().clone(),
-        files: Vec::new(),
+        files,
         permissions: found.manifest.permissions.clone(),
         api_version: verified.api_version().to_owned(),
         secrets: found.manifest.secrets().collect(),

@@ -9,6 +9,8 @@ use hostel_plugin_api::{Error, ErrorKind};
 pub enum Step {
     /// Who may write to the files.
     Permissions,
+    /// Whether someone whom the user trusts has signed it.
+    Signature,
     /// Whether the library is the one that was enabled.
     Checksum,
     /// Whether the file is there, which is looked at before its checksum, and can be a library of this machine at all.
@@ -29,6 +31,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Permissions => "permissions",
+            Self::Signature => "signature",
             Self::Checksum => "checksum",
             Self::File => "file check",
             Self::Version => "version",

@@ -134,7 +134,7 @@ impl Discovered {
     }
 
     /// Returns the library's path, if nobody else may write to it, the manifest or the folder.
-    fn trusted_library(&self) -> Result<PathBuf, LoadError> {
+    pub(super) fn trusted_library(&self) -> Result<PathBuf, LoadError> {
         let name = &self.manifest.name;
         trust::check(name, &self.folder)?;
         if let Some(manifest) = super::manifest::path_in(&self.folder) {

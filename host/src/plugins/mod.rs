@@ -3,11 +3,14 @@
 //! Everything that can go wrong with a plugin is dealt with here. The floors above see registry entries.
 
 mod catalog;
+pub mod check;
 mod crate_name;
 mod enable;
 mod error;
 mod fields;
+mod granted;
 mod inspect;
+pub mod install;
 #[allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 mod load;
 mod manifest;
@@ -15,6 +18,7 @@ mod permissions;
 mod preflight;
 mod record;
 mod scaffold;
+mod signature;
 mod source;
 mod template;
 mod trust;
@@ -23,9 +27,11 @@ pub mod worker;
 pub use catalog::{Candidate, Catalog, Choice, Problem};
 pub use enable::{EnableError, disable, enable};
 pub use error::{LoadError, Step};
+pub use granted::differences;
 pub use load::{Discovered, Opened, Pin, Registered, Verified};
 pub use manifest::{Kind, Manifest, ManifestError, RequiredEnv};
 pub use permissions::{Host, Network, Permissions};
 pub use record::{ProviderRecord, Record};
 pub use scaffold::{Api, ScaffoldError, create};
-pub use source::{Isolation, fill};
+pub use signature::Signing;
+pub use source::{Isolation, Terms, fill};

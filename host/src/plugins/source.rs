@@ -9,12 +9,32 @@ use super::catalog::{Candidate, Catalog, Choice};
 use super::error::{LoadError, Step};
 use super::load::{Discovered, Registered};
 use super::manifest::Kind;
-use super::permissions::Permissions;
 use super::record::Record;
+use super::signature::Signing;
 use super::worker::{Limits, Plan, RemoteProvider, Worker, message};
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::home::Home;
 use crate::registry::{Entry, Origin, Provider, Registry};
+
+/// On which terms plugins run.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// What each may use up.
+    pub limits: Limits,
+    /// Whose signatures count.
+    pub signing: Signing,
+}
+
+impl Terms {
+    /// Reads them from the configuration.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a value is of another type.
+    pub fn read(config: &Config) -> Result<Self, ConfigError> {
+        Ok(Self { limits: Limits::read(config)?, signing: Signing::read(config)? })
+    }
+}
 
 /// Takes every backend that a plugin provides into the registry, usable or not. Returns a line for each that was refused,
 /// and for each whose secrets are not known.
@@ -23,7 +43,7 @@ pub fn fill(
     catalog: &Catalog,
     home: &Home,
     config: &Config,
-    limits: Limits,
+    terms: &Terms,
 ) -> Vec<String> {
     let mut refused = Vec::new();
     // Whatever has become of its folder: what an enabled plugin has named as its secret stays one.
@@ -50,7 +70,7 @@ pub fn fill(
         if !found.manifest.kinds.contains(&Kind::Backend) {
             continue;
         }
-        let library = Arc::new(library(candidate, found, home, config, limits));
+        let library = Arc::new(library(candidate, found, home, config, terms));
         for name in &found.manifest.provides {
             if forbidden(&candidate) && registry.get(name).is_ok() {
                 continue;
@@ -68,20 +88,22 @@ fn library(
     found: &Discovered,
     home: &Home,
     config: &Config,
-    limits: Limits,
+    terms: &Terms,
 ) -> Library {
     let record = candidate.record.as_ref();
     let plan = Plan {
         found: found.clone(),
         pin: record.map(|record| record.pin.clone()),
+        record: record.cloned(),
+        signing: terms.signing.clone(),
         home: home.clone(),
         settings: config.section(&format!("plugins.settings.{}", candidate.name)),
         secrets: strip_env(candidate, found),
-        limits,
+        limits: terms.limits,
+        trap_network: false,
     };
-    let permissions = record.map(|record| record.permissions.clone());
     let isolation = Isolation::of(config, &candidate.name);
-    Library { plan, isolation, permissions, loaded: Mutex::new(None) }
+    Library { plan, isolation, loaded: Mutex::new(None) }
 }
 
 fn entry(name: &str, candidate: &Candidate, found: &Discovered, library: &Arc<Library>) -> Entry {
@@ -147,7 +169,6 @@ impl Isolation {
 struct Library {
     plan: Plan,
     isolation: Isolation,
-    permissions: Option<Permissions>,
     loaded: Mutex<Option<Result<Vec<Loaded>, LoadError>>>,
 }
 
@@ -182,15 +203,10 @@ impl Library {
     fn load(&self) -> Result<Vec<Loaded>, LoadError> {
         let Plan { found, pin, home, settings, .. } = &self.plan;
         let plugin = &found.manifest.name;
-        let (Some(pin), Some(granted)) = (pin, &self.permissions) else {
-            return Err(LoadError::never_pinned(plugin));
-        };
-        let more = found.manifest.permissions.beyond(granted);
-        if !more.is_empty() {
-            return Err(LoadError::wants_more(plugin, &more));
-        }
+        let Some(pin) = pin else { return Err(LoadError::never_pinned(plugin)) };
         let loaded: Vec<Loaded> = match self.isolation {
             Isolation::InProcess => {
+                self.plan.admit()?;
                 let registered = found.verify(Some(pin))?.open()?;
                 let registered = registered.register(found.surroundings(home, settings.clone()))?;
                 registered.into_iter().map(Loaded::from).collect()

@@ -15,11 +15,13 @@ const PAUSE: Duration = Duration::from_secs(30);
 pub(super) struct Breaker {
     crashes: VecDeque<Instant>,
     open_until: Option<Instant>,
+    total: u64,
 }
 
 impl Breaker {
     /// Takes a crash down.
     pub(super) fn crashed(&mut self, now: Instant) {
+        self.total += 1;
         self.crashes.push_back(now);
         while self.crashes.front().is_some_and(|first| now.duration_since(*first) > WITHIN) {
             self.crashes.pop_front();
@@ -28,6 +30,11 @@ impl Breaker {
             self.crashes.clear();
             self.open_until = Some(now + PAUSE);
         }
+    }
+
+    /// Returns how many crashes there were in all.
+    pub(super) fn total(&self) -> u64 {
+        self.total
     }
 
     /// Returns how long no worker is to be started, if so.

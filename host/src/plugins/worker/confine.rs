@@ -67,6 +67,9 @@ pub(super) enum ConfineError {
 /// Confines this thread and all that it starts. Returns a line for each permission that the kernel cannot enforce.
 pub(super) fn confine(hello: &Hello) -> Result<Vec<String>, ConfineError> {
     let permissions = &hello.permissions;
+    if hello.trap_network {
+        syscalls::trap_network()?;
+    }
     if permissions.is_everything() {
         return Ok(Vec::new());
     }

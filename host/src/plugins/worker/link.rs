@@ -14,14 +14,14 @@ use hostel_plugin_api::shell::Process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::IoSlice;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::{WaitOptions, waitpid};
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::errors::Errors;
 use super::frame::{self, FrameReader, Kind, LONGEST_PIECE};
 use super::keeper::{EXITED, GOODBYE, KILL, SIGNALLED};
 use super::log;
 use super::message::{Call, Hello, Record, Welcome};
-use super::serve::lock;
+use super::serve::{LOST_CONNECTION, lock};
 use super::slot::{Death, End, Slot};
 use super::start::Started;
 use crate::signals::signal_name;
@@ -40,6 +40,7 @@ pub(super) struct Link {
     calls: Mutex<Calls>,
     last_call: AtomicU32,
     errors: Arc<Errors>,
+    keeper: Pid,
 }
 
 #[derive(Default)]
@@ -81,6 +82,7 @@ impl Link {
             calls: Mutex::default(),
             last_call: AtomicU32::new(0),
             errors: Errors::collect(plugin, errors, secrets),
+            keeper: keeper.pid,
         });
         let welcome = Arc::new(Slot::quiet());
         lock(&link.calls).slots.insert(0, Arc::clone(&welcome));
@@ -113,6 +115,13 @@ impl Link {
     pub(super) fn is_dead(&self) -> bool {
         let calls = lock(&self.calls);
         calls.death.is_some() || calls.killed.is_some()
+    }
+
+    /// Returns the worker's process id: it is the keeper's only child that is not adopted, and its oldest.
+    pub(super) fn process_id(&self) -> Option<u32> {
+        let keeper = self.keeper.as_raw_nonzero();
+        let children = std::fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok()
     }
 
     /// Sends a call, and before it what it reads or writes.
@@ -256,6 +265,9 @@ impl Link {
         }
         match told {
             Some([SIGNALLED, signal]) => format!("crashed ({})", signal_name(i32::from(signal))),
+            Some([EXITED, code]) if i32::from(code) == LOST_CONNECTION => {
+                "lost its connection to Hostel".to_owned()
+            }
             Some([EXITED, code]) => format!("ended its process (exit code {code})"),
             _ => "was killed from outside".to_owned(),
         }

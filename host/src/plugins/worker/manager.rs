@@ -7,7 +7,10 @@ use hostel_plugin_api::{Error, ErrorKind, Stdin};
 use serde::de::DeserializeOwned;
 
 use super::super::error::{LoadError, Step};
+use super::super::granted;
 use super::super::load::{Discovered, Pin};
+use super::super::record::Record;
+use super::super::signature::Signing;
 use super::breaker::Breaker;
 use super::limits::Limits;
 use super::link::Link;
@@ -23,8 +26,12 @@ use crate::home::Home;
 pub struct Plan {
     /// The plugin.
     pub found: Discovered,
-    /// The library that was enabled; none while it is being enabled.
+    /// The library that is to be loaded.
     pub pin: Option<Pin>,
+    /// What was enabled; none while it is being enabled.
+    pub record: Option<Record>,
+    /// Whose signatures count.
+    pub signing: Signing,
     /// The home.
     pub home: Home,
     /// The user's settings for the plugin.
@@ -33,6 +40,20 @@ pub struct Plan {
     pub secrets: Vec<String>,
     /// What it may use up.
     pub limits: Limits,
+    /// Whether it dies of the first socket: to see whether it opens one.
+    pub trap_network: bool,
+}
+
+impl Plan {
+    /// Checks what can be checked without loading the library: signatures, other files, permissions.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first thing that is not as it should be.
+    pub fn admit(&self) -> Result<(), LoadError> {
+        self.signing.check(&self.found)?;
+        self.record.as_ref().map_or(Ok(()), |record| granted::check(&self.found, record))
+    }
 }
 
 /// One plugin's worker.
@@ -61,6 +82,18 @@ impl Worker {
     #[must_use]
     pub fn plugin(&self) -> &str {
         &self.plan.found.manifest.name
+    }
+
+    /// Returns its process id, if it is running.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        lock(&self.live).as_ref().filter(|link| !link.is_dead())?.process_id()
+    }
+
+    /// Returns how often it has crashed.
+    #[must_use]
+    pub fn crashes(&self) -> u64 {
+        lock(&self.breaker).total()
     }
 
     /// Starts it, and returns what it registered.
@@ -97,7 +130,8 @@ impl Worker {
                 hint: hint.into(),
             });
         }
-        let Plan { found, pin, home, settings, secrets, limits } = &self.plan;
+        self.plan.admit()?;
+        let Plan { found, pin, home, settings, secrets, limits, trap_network, .. } = &self.plan;
         let env = start::environment(found, secrets);
         let values = env.iter().filter(|(name, _)| self.is_secret(name.to_str().unwrap_or_default()));
         let values = values.filter_map(|(_, value)| value.to_str().map(str::to_owned)).collect();
@@ -118,6 +152,7 @@ impl Worker {
             log_level: log::level(),
             permissions: found.manifest.permissions.clone(),
             limits: *limits,
+            trap_network: *trap_network,
         };
         let breaker = Arc::clone(&self.breaker);
         let on_death = move |_: &Death| lock(&breaker).crashed(Instant::now());

@@ -40,6 +40,9 @@ pub struct Hello {
     pub permissions: Permissions,
     /// What it may use up.
     pub limits: Limits,
+    /// Whether it is to die of the first socket that it makes.
+    #[serde(default)]
+    pub trap_network: bool,
 }
 
 /// The worker's first frame.

@@ -18,7 +18,7 @@ use crate::registry::CHEAP;
 /// How long `resolve_config` may take: it computes.
 const RESOLVING: Duration = Duration::from_secs(10);
 /// How long `check_requirements` may take: it may ask a service.
-const CHECKING: Duration = Duration::from_secs(60);
+const CHECKING: Duration = Duration::from_secs(15);
 /// How long `post_setup` may take: a person may be asked.
 const SETTING_UP: Duration = Duration::from_secs(600);
 

@@ -44,9 +44,10 @@ impl Running {
         self.changed.notify_all();
     }
 
+    /// Nobody wants the output: the command is to end as if it had been cancelled, also where it prints nothing more.
     pub(super) fn stop(&self) {
         lock(&self.state).stopped = true;
-        self.changed.notify_all();
+        self.cancel();
     }
 
     pub(super) fn grant(&self, bytes: usize) {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::load::Registered;
-use super::frame::{self, FrameReader, Kind};
+use super::frame::{self, FrameError, FrameReader, Kind};
 use super::incoming::Incoming;
 use super::message::{Attribute, Call, Reply};
 use super::running::Running;
@@ -25,6 +25,9 @@ use super::values::{Check, Input, Outcome, Verdict};
 
 /// Threads that wait for their turn to read. More than these end when they have nothing to do.
 const SPARE: usize = 4;
+
+/// The exit code of a worker that can read nothing more though the host is there.
+pub(super) const LOST_CONNECTION: i32 = 77;
 
 /// The environments, calls and socket of one worker.
 pub(super) struct Server {
@@ -134,8 +137,13 @@ impl Server {
     fn read(&self, reading: &mut Reading) -> Asked {
         let Reading { frames, data } = reading;
         loop {
-            // The host is gone, or does not speak our language; the keeper sees to the rest.
-            let Ok(frame) = frames.read() else { std::process::exit(0) };
+            let frame = match frames.read() {
+                Ok(frame) => frame,
+                // The host is gone; the keeper sees to the rest.
+                Err(FrameError::Closed) => std::process::exit(0),
+                // The plugin may have closed the socket under us.
+                Err(_) => std::process::exit(LOST_CONNECTION),
+            };
             let running = lock(&self.running).get(&frame.call).cloned();
             match (frame.kind, running) {
                 (Kind::BYE, _) => std::process::exit(0),

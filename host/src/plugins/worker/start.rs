@@ -14,7 +14,7 @@ use super::super::load::Discovered;
 use super::keeper::KEEPER_COMMAND;
 
 /// Variables of the host's environment that every worker gets.
-const ALLOWED: [&str; 17] = [
+const ALLOWED: [&str; 16] = [
     "PATH",
     "HOME",
     "USER",
@@ -31,7 +31,6 @@ const ALLOWED: [&str; 17] = [
     "https_proxy",
     "NO_PROXY",
     "no_proxy",
-    "RUST_BACKTRACE",
 ];
 
 /// All names that begin so are allowed as well.

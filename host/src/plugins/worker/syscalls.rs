@@ -112,8 +112,21 @@ const OWN: TargetArch = TargetArch::x86_64;
 const OWN: TargetArch = TargetArch::aarch64;
 
 fn apply(refused: Rules, answer: i32) -> Result<(), FilterError> {
-    let answer = SeccompAction::Errno(answer.unsigned_abs());
-    let filter = SeccompFilter::new(refused, SeccompAction::Allow, answer, OWN)?;
+    install(refused, SeccompAction::Errno(answer.unsigned_abs()))
+}
+
+/// Ends the process when it makes a socket that leads out of this machine.
+pub(super) fn trap_network() -> Result<(), FilterError> {
+    let internet = [libc::AF_INET, libc::AF_INET6].map(|family| {
+        let family = u64::from(family.unsigned_abs());
+        SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, family)?])
+    });
+    let rules = internet.into_iter().collect::<Result<_, _>>()?;
+    install(Rules::from([(libc::SYS_socket, rules)]), SeccompAction::KillProcess)
+}
+
+fn install(matched: Rules, action: SeccompAction) -> Result<(), FilterError> {
+    let filter = SeccompFilter::new(matched, SeccompAction::Allow, action, OWN)?;
     let program: BpfProgram = filter.try_into()?;
     Ok(seccompiler::apply_filter(&program)?)
 }

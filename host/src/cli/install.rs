@@ -1,0 +1,198 @@
+//! `hostel plugins install`, `update` and `remove`.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::failure::Failure;
+use super::plugins::{introduce, readable};
+use super::print::{Out, say, visible};
+use crate::dotenv;
+use crate::home::Home;
+use crate::plugins::install::{
+    InstallError, InstallOptions, Installed, Progress, Source, Updated, install_then, remove as take_away,
+    update_then,
+};
+use crate::plugins::{Discovered, Manifest, enable};
+use crate::world::{Options, World};
+
+pub(super) fn install(
+    source: &str,
+    options: &InstallOptions,
+    enabling: bool,
+    yes: bool,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let world = readable()?;
+    let source = Source::parse(source)?;
+    let mut enabled = Enabled::new(enabling, yes);
+    let installed = install_then(&world.home, &source, options, &Bar::default(), &mut |found| {
+        enabled.then(&world.home, found)
+    })?;
+    report(&installed, &enabled, out)
+}
+
+pub(super) fn update(name: &str, enabling: bool, yes: bool, out: &mut Out) -> Result<(), Failure> {
+    let world = readable()?;
+    let mut enabled = Enabled::new(enabling, yes);
+    let updated =
+        update_then(&world.home, name, &Bar::default(), &mut |found| enabled.then(&world.home, found))?;
+    match updated {
+        Updated::Already { name, version } => Ok(out.line(&format!("{name} {version} is up to date"))?),
+        Updated::Replaced(installed) => report(&installed, &enabled, out),
+    }
+}
+
+/// What enabling has to say once all is in place.
+struct Enabled {
+    wanted: bool,
+    yes: bool,
+    manifest: Option<Manifest>,
+    stored: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Enabled {
+    fn new(wanted: bool, yes: bool) -> Self {
+        Self { wanted, yes, manifest: None, stored: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Enables the plugin that was just put in place, while the one before can still be put back.
+    fn then(&mut self, home: &Home, found: &Discovered) -> Result<(), InstallError> {
+        if !self.wanted {
+            return Ok(());
+        }
+        let after = |failure: Failure| InstallError::After { message: failure.message, hint: failure.hint };
+        self.stored = ask_for(home, &found.manifest, self.yes).map_err(after)?;
+        let world = World::open(Options { home: Some(home.clone()), ..Options::default() });
+        let world = world.map_err(|error| after(error.into()))?;
+        let (_, warnings) = enable(&world, &found.manifest.name)?;
+        self.warnings = warnings;
+        self.manifest = Some(found.manifest.clone());
+        Ok(())
+    }
+}
+
+fn report(installed: &Installed, enabled: &Enabled, out: &mut Out) -> Result<(), Failure> {
+    let Installed { name, version, replaced, warnings, .. } = installed;
+    let version = visible(version);
+    out.line(&match replaced {
+        Some(before) if *before != version => {
+            format!("installed {name} {version} in place of {}", visible(before))
+        }
+        Some(_) => format!("installed {name} {version} again"),
+        None => format!("installed {name} {version}"),
+    })?;
+    for warning in warnings.iter().chain(&enabled.warnings) {
+        say("warning", warning);
+    }
+    match &enabled.manifest {
+        Some(manifest) => {
+            out.line(&format!("enabled {name}"))?;
+            introduce(manifest, &enabled.stored);
+        }
+        None => say("note", &format!("nothing of it has run; enable it with `hostel plugins enable {name}`")),
+    }
+    Ok(())
+}
+
+pub(super) fn remove(world: &World, name: &str, purge: bool, out: &mut Out) -> Result<(), Failure> {
+    let removed = take_away(&world.home, &world.catalog, name, !purge)?;
+    out.line(&format!("removed {name}"))?;
+    for warning in &removed.warnings {
+        say("warning", warning);
+    }
+    if let Some(linked) = &removed.linked {
+        say("note", &format!("its folder was a link; `{}` was left alone", linked.display()));
+    }
+    if let Some(data) = removed.kept_data.filter(|_| !purge) {
+        say("note", &format!("its own data is kept in `{}`; `--purge` removes that as well", data.display()));
+    }
+    Ok(())
+}
+
+/// Returns whether a variable is set to something.
+pub(super) fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Asks for the variables that the plugin requires and that are not set, and keeps them in `.env`. Returns their names. Asks
+/// nobody where nobody is there to answer.
+pub(super) fn ask_for(home: &Home, manifest: &Manifest, yes: bool) -> Result<Vec<String>, Failure> {
+    let mut stored = Vec::new();
+    if yes || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(stored);
+    }
+    let known = dotenv::load(home)?;
+    for required in &manifest.requires_env {
+        if is_set(&required.name) || known.get(&required.name).is_some() {
+            continue;
+        }
+        let about = required.description.as_deref().map(visible);
+        let url = required.url.as_deref().map(visible);
+        for line in about.into_iter().chain(url) {
+            say("note", &line);
+        }
+        let question = format!("{} (empty to leave it unset): ", required.name);
+        let answer =
+            if required.secret { rpassword::prompt_password(question) } else { read_line(&question) };
+        let answer = answer.map_err(|error| Failure::new(format!("failed to read an answer: {error}")))?;
+        if !answer.trim().is_empty() {
+            dotenv::set(home, &required.name, answer.trim())?;
+            stored.push(required.name.clone());
+        }
+    }
+    if !stored.is_empty() {
+        say("note", &format!("kept {} in `{}`", stored.join(", "), home.path().join(".env").display()));
+    }
+    Ok(stored)
+}
+
+fn read_line(question: &str) -> io::Result<String> {
+    let mut errors = io::stderr();
+    write!(errors, "{question}")?;
+    errors.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(line)
+}
+
+/// A download's progress, on a terminal only.
+struct Bar(ProgressBar);
+
+impl Default for Bar {
+    fn default() -> Self {
+        Self(ProgressBar::hidden())
+    }
+}
+
+/// How often it is drawn where nothing moves.
+const TICK: Duration = Duration::from_millis(100);
+
+impl Progress for Bar {
+    fn start(&self, what: &str, total: Option<u64>) {
+        if !io::stderr().is_terminal() {
+            return;
+        }
+        let form = match total {
+            Some(_) => "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+            None => "{spinner} {msg} {bytes} {bytes_per_sec}",
+        };
+        // The form is a constant, and is sound.
+        let style = ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar());
+        self.0.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        self.0.set_style(style.progress_chars("=> "));
+        self.0.set_length(total.unwrap_or(0));
+        self.0.set_message(visible(what));
+        self.0.enable_steady_tick(TICK);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.0.inc(bytes);
+    }
+
+    fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,116 @@
+//! Whether a plugin is still what was enabled: its files byte for byte, and no permission beyond those that were granted.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::error::{LoadError, Step};
+use super::load::{Discovered, Pin};
+use super::record::Record;
+use super::trust;
+use crate::digest::sha256_hex;
+
+/// The other files of a plugin together are no larger than this.
+const LONGEST: u64 = 1 << 30;
+
+/// Checks what the manifest names besides the library, and what it asks for, against what was enabled.
+///
+/// # Errors
+///
+/// Fails with the first thing that differs.
+pub(super) fn check(found: &Discovered, record: &Record) -> Result<(), LoadError> {
+    let plugin = &found.manifest.name;
+    let more = found.manifest.permissions.beyond(&record.permissions);
+    if !more.is_empty() {
+        return Err(LoadError::wants_more(plugin, &more));
+    }
+    let now = files(found)?;
+    let differs = |pin: &&Pin| !record.files.contains(pin);
+    match now.iter().find(differs) {
+        None => Ok(()),
+        Some(pin) => {
+            let reason = format!("`{}` is not the file that was enabled", pin.library);
+            let hint = format!("if you changed it yourself, run `hostel plugins enable {plugin}` again");
+            Err(LoadError::new(plugin, Step::Checksum, reason, hint))
+        }
+    }
+}
+
+/// Returns what the plugin's other files are now.
+///
+/// # Errors
+///
+/// Fails if one is missing, is not in the folder, or may be written to by others.
+pub(super) fn files(found: &Discovered) -> Result<Vec<Pin>, LoadError> {
+    found.manifest.files.iter().map(|name| pin(found, name)).collect()
+}
+
+fn pin(found: &Discovered, name: &str) -> Result<Pin, LoadError> {
+    let plugin = &found.manifest.name;
+    let path = inside(found, name)?;
+    // The folders on the way too: who may write to one may exchange what is in it.
+    let folders = path.ancestors().take_while(|above| above.starts_with(&found.folder));
+    for path in folders {
+        trust::check(plugin, path)?;
+    }
+    let (sha256, size) = hash(&path).map_err(|error| unreadable(plugin, name, &error))?;
+    Ok(Pin { library: name.to_owned(), sha256, size })
+}
+
+fn unreadable(plugin: &str, name: &str, error: &io::Error) -> LoadError {
+    let reason = format!("failed to read `{name}`, which its manifest names: {error}");
+    LoadError::new(plugin, Step::File, reason, "get the plugin's folder again, whole")
+}
+
+/// Returns the real path of a file of the plugin's, which may be a link within the folder.
+pub(super) fn inside(found: &Discovered, name: &str) -> Result<PathBuf, LoadError> {
+    let plugin = &found.manifest.name;
+    let path = found.folder.join(name);
+    let real = path.canonicalize().map_err(|error| unreadable(plugin, name, &error))?;
+    if real.starts_with(&found.folder) {
+        return Ok(real);
+    }
+    let reason = format!("`{}` is a link that leads out of the plugin's folder", path.display());
+    Err(LoadError::new(plugin, Step::File, reason, "put the file itself there"))
+}
+
+fn hash(path: &Path) -> io::Result<(String, u64)> {
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() || meta.len() > LONGEST {
+        return Err(io::Error::other("it is not a regular file of at most 1 GiB"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok((sha256_hex(&bytes), bytes.len() as u64))
+}
+
+/// Returns what differs from what was enabled, a line each, for whoever is to decide.
+#[must_use]
+pub fn differences(found: &Discovered, record: &Record) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut compare = |before: Option<&Pin>, now: Result<Pin, LoadError>| match (before, now) {
+        (_, Err(error)) => lines.push(error.reason),
+        (None, Ok(now)) => lines.push(format!("{}: new ({} bytes)", now.library, now.size)),
+        (Some(before), Ok(now)) if *before != now => {
+            let name = if before.library == now.library {
+                String::new()
+            } else {
+                format!(", was `{}`", before.library)
+            };
+            lines.push(format!(
+                "{}{name}: {} bytes, was {}; SHA-256 {}, was {}",
+                now.library, now.size, before.size, now.sha256, before.sha256
+            ));
+        }
+        (Some(_), Ok(_)) => {}
+    };
+    compare(Some(&record.pin), found.verify(None).map(|verified| verified.pin().clone()));
+    for name in &found.manifest.files {
+        compare(record.files.iter().find(|pin| pin.library == *name), pin(found, name));
+    }
+    let more = found.manifest.permissions.beyond(&record.permissions);
+    lines.extend(more.iter().map(|more| format!("now asks to {more}")));
+    let less = record.permissions.beyond(&found.manifest.permissions);
+    lines.extend(less.iter().map(|less| format!("no longer asks to {less}")));
+    lines
+}

@@ -1,0 +1,234 @@
+//! What a plugin's code may do is what its manifest asks for and its user has seen, and the kernel holds it to that.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+
+use hostel_tests::{Home, four_keys};
+
+/// A home with the spy, enabled and selected, whose manifest asks for this.
+fn spy(permissions: &str) -> Home {
+    let home = Home::new();
+    let _ = install(&home, permissions).expect(0);
+    let _ = home.hostel(&["config", "set", "terminal.backend", "spy"]).expect(0);
+    home
+}
+
+fn install(home: &Home, permissions: &str) -> hostel_tests::Ran {
+    let folder = home.add_manifest("spy", format!("{}{permissions}", four_keys("spy")));
+    hostel_tests::put(&hostel_tests::library("hostile"), &folder.join("libspy.so"));
+    home.hostel(&["plugins", "enable", "spy"])
+}
+
+/// Whether the kernel can enforce what is tested here; where everything is meant to be there, it must.
+fn enforced(home: &Home) -> bool {
+    let rows = home.hostel(&["doctor", "--json"]).json();
+    let lacking =
+        rows.as_array().unwrap().iter().any(|row| row["label"] == "permissions" && row["warning"] == true);
+    if lacking {
+        assert!(!hostel_tests::strict(), "the kernel cannot enforce permissions: {rows}");
+        eprintln!("skipped: the kernel cannot enforce permissions");
+    }
+    !lacking
+}
+
+#[track_caller]
+fn denied(home: &Home, command: &str) {
+    let ran = home.exec(command).expect(1);
+    let text = ran.text();
+    assert!(
+        text.contains("Permission denied") || text.contains("Operation not permitted"),
+        "`{command}` was not denied: {ran:?}"
+    );
+}
+
+#[track_caller]
+fn allowed(home: &Home, command: &str) {
+    let ran = home.exec(command);
+    assert!(ran.code == 0 && ran.text().starts_with("ok: "), "`{command}`: {ran:?}");
+}
+
+#[test]
+fn a_plugin_that_asks_for_nothing_gets_nothing() {
+    let home = spy("");
+    if !enforced(&home) {
+        return;
+    }
+    let user = tempfile::tempdir().unwrap();
+    let key = user.path().join("id_ed25519");
+    fs::write(&key, "secret").unwrap();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = user.path().join("engine.sock");
+    let _engine = UnixListener::bind(&socket).unwrap();
+    let key = key.display();
+    for command in [
+        format!("try-read {key}"),
+        format!("try-write {}/new", user.path().display()),
+        format!("try-remove {key}"),
+        format!("try-list {}", user.path().display()),
+        "try-read /etc/shadow".into(),
+        "try-read /etc/passwd".into(),
+        format!("try-read {}/config.yaml", home.path().display()),
+        format!("try-write {}/config.yaml", home.path().display()),
+        format!("try-write {}/plugin.yaml", home.plugin("spy").display()),
+        format!("try-read /proc/{}/cmdline", std::process::id()),
+        "try-run /bin/true".into(),
+        "try-fork".into(),
+        format!("try-tcp {}", tcp.local_addr().unwrap()),
+        "try-udp".into(),
+        format!("try-unix {}", socket.display()),
+        format!("try-signal {}", std::process::id()),
+        format!("try-trace {}", std::process::id()),
+    ] {
+        denied(&home, &command);
+    }
+    assert_eq!(fs::read_to_string(key.to_string()).unwrap(), "secret");
+    for command in [
+        format!("try-read {}/plugin.yaml", home.plugin("spy").display()),
+        format!("try-write {}/data/spy/mine", home.path().display()),
+        format!("try-write {}/state/tasks/spy/default/mine", home.path().display()),
+        "try-thread".into(),
+        "try-read /dev/urandom".replace("urandom", "null"),
+    ] {
+        allowed(&home, &command);
+    }
+    // A shell cannot be started either, and the hint says why.
+    let ran = home.exec("echo hi").expect(125);
+    assert!(
+        ran.stderr.contains("hint: its manifest may not ask for this: `hostel plugins show spy`"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn what_it_asks_for_it_gets_and_no_more() {
+    let user = tempfile::tempdir().unwrap();
+    let (open, closed) = (user.path().join("open"), user.path().join("closed"));
+    for folder in [&open, &closed] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("file"), "text").unwrap();
+    }
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (open, closed) = (open.display(), closed.display());
+    let home = spy(&format!("permissions: {{read: [{open}]}}\n"));
+    if !enforced(&home) {
+        return;
+    }
+    allowed(&home, &format!("try-read {open}/file"));
+    denied(&home, &format!("try-write {open}/file"));
+    denied(&home, &format!("try-read {closed}/file"));
+    let home = spy(&format!("permissions: {{write: [{open}]}}\n"));
+    allowed(&home, &format!("try-write {open}/file"));
+    allowed(&home, &format!("try-read {open}/file"));
+    denied(&home, &format!("try-write {closed}/file"));
+    let home = spy("permissions: {exec: true}\n");
+    allowed(&home, "try-run /bin/true");
+    allowed(&home, "try-fork");
+    denied(&home, "try-udp");
+    denied(&home, &format!("try-read {closed}/file"));
+    let home = spy("permissions: {network: any}\n");
+    allowed(&home, &format!("try-tcp {}", tcp.local_addr().unwrap()));
+    allowed(&home, "try-udp");
+    denied(&home, "try-run /bin/true");
+    let port = tcp.local_addr().unwrap().port();
+    let home = spy(&format!("permissions: {{network: [\"localhost:{port}\"]}}\n"));
+    allowed(&home, &format!("try-tcp 127.0.0.1:{port}"));
+    denied(&home, &format!("try-tcp {}", other.local_addr().unwrap()));
+}
+
+#[test]
+fn enabling_shows_what_it_may_do_and_more_must_be_granted_again() {
+    let home = Home::new();
+    let ran = install(&home, "permissions: {network: [api.example.com], env: [MISFIT]}\n").expect(0);
+    for line in [
+        "it may speak to api.example.com:443",
+        "it may read its own folder and no file of yours",
+        "it may change nothing but its data folder",
+        "it may not start programs",
+        "it gets the variables MISFIT",
+    ] {
+        assert!(ran.text().contains(line) || ran.stderr.contains(line), "{line}: {ran:?}");
+    }
+    assert!(
+        ran.stderr.contains("warning: the kernel holds it to the ports of its hosts, not to the hosts"),
+        "{ran:?}"
+    );
+    let manifest = home.plugin("spy").join("plugin.yaml");
+    let asks =
+        |permissions: &str| fs::write(&manifest, format!("{}{permissions}", four_keys("spy"))).unwrap();
+    asks("permissions: {network: [api.example.com, evil.example.com], write: [~/.ssh], exec: true}\n");
+    home.hostel(&["exec", "--backend", "spy", "--", "try-thread"]).fails(
+        125,
+        "its manifest now asks for more than was granted: to speak to evil.example.com:443, to change ~/.ssh, to start programs",
+    );
+    let shown = home.hostel(&["plugins", "show", "spy"]).expect(0).text();
+    assert!(shown.contains("asks for more than was granted"), "{shown}");
+    // Less needs no new word.
+    asks("");
+    let _ = home.hostel(&["exec", "--backend", "spy", "--", "try-thread"]).expect(0);
+    for (wrong, reason) in [
+        ("permissions: all\n", "`permissions` must be a map"),
+        ("permissions: {exec: maybe}\n", "`permissions.exec` must be true or false"),
+        (
+            "permissions: {network: everywhere}\n",
+            "`permissions.network` must be `none`, `any`, or a list of hosts",
+        ),
+        ("permissions: {read: [../x]}\n", "`permissions.read` must be a list of paths"),
+        ("permissions: {read: /x}\n", "`permissions.read` must be a list of paths"),
+        ("permissions: {env: [\"A B\"]}\n", "`permissions.env` must be a list of the names of variables"),
+        ("files: [../x]\n", "`files` must be a list of paths below the plugin's own folder"),
+    ] {
+        asks(wrong);
+        home.hostel(&["plugins", "enable", "spy"]).fails(1, reason);
+    }
+    asks("permissions: {netwrok: any}\n");
+    let ran = home.hostel(&["plugins", "list"]).expect(0);
+    assert!(ran.stderr.contains("`netwrok` is not a key of `permissions`"), "{ran:?}");
+}
+
+#[test]
+fn in_the_hosts_own_process_nothing_is_enforced_and_that_is_said() {
+    let home = Home::new();
+    home.set_config("plugins: {isolation: in_process}\n");
+    let ran = install(&home, "").expect(0);
+    assert!(ran.stderr.contains("warning: it runs in Hostel's own process"), "{ran:?}");
+    let rows = home.hostel(&["doctor", "--json"]).json();
+    let row = rows.as_array().unwrap().iter().find(|row| row["label"] == "plugin spy").unwrap().clone();
+    assert!(row["detail"].as_str().unwrap().contains("not held to its permissions"), "{row}");
+}
+
+#[test]
+fn other_files_of_a_plugin_are_pinned_as_well() {
+    let home = Home::new();
+    let folder = home.add_manifest("spy", four_keys("spy") + "files: [data/table.txt]\n");
+    hostel_tests::put(&hostel_tests::library("hostile"), &folder.join("libspy.so"));
+    home.hostel(&["plugins", "enable", "spy"]).fails(1, "`data/table.txt`");
+    fs::create_dir(folder.join("data")).unwrap();
+    fs::write(folder.join("data/table.txt"), "one\n").unwrap();
+    let _ = home.hostel(&["plugins", "enable", "spy"]).expect(0);
+    let _ = home.hostel(&["exec", "--backend", "spy", "--", "try-thread"]).expect(0);
+    fs::OpenOptions::new()
+        .append(true)
+        .open(folder.join("data/table.txt"))
+        .unwrap()
+        .write_all(b"two\n")
+        .unwrap();
+    home.hostel(&["exec", "--backend", "spy", "--", "try-thread"])
+        .fails(125, "is not the file that was enabled");
+    let shown = home.hostel(&["plugins", "show", "spy"]).expect(0).text();
+    assert!(shown.contains("data/table.txt") && shown.contains("8 bytes, was 4"), "{shown}");
+    let _ = home.hostel(&["plugins", "enable", "spy"]).expect(0);
+    let _ = home.hostel(&["exec", "--backend", "spy", "--", "try-thread"]).expect(0);
+    // Nor may others write to it, or it lead out.
+
+    fs::set_permissions(folder.join("data"), fs::Permissions::from_mode(0o777)).unwrap();
+    home.hostel(&["exec", "--backend", "spy", "--", "try-thread"]).fails(125, "others may write to");
+    fs::set_permissions(folder.join("data"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::remove_file(folder.join("data/table.txt")).unwrap();
+    symlink("/etc/hostname", folder.join("data/table.txt")).unwrap();
+    home.hostel(&["exec", "--backend", "spy", "--", "try-thread"])
+        .fails(125, "leads out of the plugin's folder");
+}
