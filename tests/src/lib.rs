@@ -1,6 +1,8 @@
 //! What the tests stand on: a fresh home, the real program, and plugins that were really built.
 #![allow(clippy::must_use_candidate, reason = "some are called for what they do")]
 
+pub mod fuzz;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;

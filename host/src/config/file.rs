@@ -120,8 +120,43 @@ impl ConfigFile {
             let good = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
             FileError::NotText { path: path.clone(), line: 1 + good.matches('\n').count() }
         })?;
-        let tree = parse(&path, text.trim_start_matches('\u{feff}'))?;
+        Self::of_text(&path, text)
+    }
+
+    /// Takes `text` for the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is not keys and values.
+    pub fn of_text(path: &Path, text: String) -> Result<Self, FileError> {
+        let tree = parse(path, text.trim_start_matches('\u{feff}'))?;
         Ok(Self { text, tree })
+    }
+
+    /// Returns the text with `value` at `key`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that would destroy something else, or the text cannot be edited safely.
+    pub fn with(&self, key: &Key, value: &Value) -> Result<String, EditError> {
+        let texts = |value: &Value| serde_yaml::from_value::<Vec<String>>(value.clone()).ok();
+        let lists = super::get(&self.tree, key).and_then(texts).zip(texts(value));
+        if let Some((before, after)) = lists
+            && let Ok(text) = change_items(self.text.clone(), key, &before, &after)
+            && Self::tree_of(&text).is_ok_and(|tree| super::get(&tree, key) == Some(value))
+        {
+            return Ok(text);
+        }
+        edit::set(&self.text, &self.tree, key, value)
+    }
+
+    /// Returns the text without `key`.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with), and if the key is not there.
+    pub fn without(&self, key: &Key) -> Result<String, EditError> {
+        edit::unset(&self.text, &self.tree, key)
     }
 
     /// Puts `value` at `key`, and returns whether anything changed.
@@ -130,17 +165,7 @@ impl ConfigFile {
     ///
     /// Fails with nothing changed if the file is unreadable, the edit is unsafe, or the file cannot be replaced.
     pub fn set(home: &Home, key: &Key, value: &Value) -> Result<bool, FileError> {
-        Self::change(home, |file| {
-            let texts = |value: &Value| serde_yaml::from_value::<Vec<String>>(value.clone()).ok();
-            let lists = super::get(&file.tree, key).and_then(texts).zip(texts(value));
-            if let Some((before, after)) = lists
-                && let Ok(text) = change_items(file.text.clone(), key, &before, &after)
-                && Self::tree_of(&text).is_ok_and(|tree| super::get(&tree, key) == Some(value))
-            {
-                return Ok(text);
-            }
-            edit::set(&file.text, &file.tree, key, value)
-        })
+        Self::change(home, |file| file.with(key, value))
     }
 
     /// Takes `key` away.
@@ -149,7 +174,7 @@ impl ConfigFile {
     ///
     /// As [`set`](Self::set), and if the key is not there.
     pub fn unset(home: &Home, key: &Key) -> Result<bool, FileError> {
-        Self::change(home, |file| edit::unset(&file.text, &file.tree, key))
+        Self::change(home, |file| file.without(key))
     }
 
     /// Changes lists of texts in one step. One in which nothing is left is taken away. Returns whether anything changed.

@@ -1,0 +1,150 @@
+//! One host with several plugins and many calls: what happens in one worker stays there.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hostel::environments::{Environments, SharedIo};
+use hostel::world::{Options, World};
+use hostel_plugin_api::{Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin};
+use hostel_tests::{Home, library, manifest, put};
+
+/// A host in this process.
+struct Host {
+    home: Home,
+    world: World,
+    environments: Environments,
+}
+
+/// Keeps the output of a call.
+struct Kept(Mutex<Vec<u8>>, Instant);
+
+impl ExecIo for Kept {
+    fn output(&self, bytes: &[u8]) -> Flow {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Flow::Continue
+    }
+    fn cancelled(&self) -> bool {
+        false
+    }
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.1)
+    }
+}
+
+impl Host {
+    /// Makes one with these plugins, each the fixture under another name.
+    fn with(plugins: &[&str]) -> Self {
+        let home = Home::new();
+        for name in plugins {
+            put(&library("hostile"), &home.add_manifest(name, manifest(name)).join(format!("lib{name}.so")));
+            let _ = home.hostel(&["plugins", "enable", name]).expect(0);
+        }
+        let own = hostel::home::Home::at(home.path().to_owned()).unwrap();
+        let world = World::open(Options { home: Some(own), backend: None }).unwrap();
+        Self { home, world, environments: Environments::default() }
+    }
+
+    fn run(&self, backend: &str, task: &str, command: &str) -> Result<(ExecOutcome, String), Error> {
+        self.request(backend, task, ExecRequest::new(command))
+    }
+
+    fn request(
+        &self,
+        backend: &str,
+        task: &str,
+        request: ExecRequest,
+    ) -> Result<(ExecOutcome, String), Error> {
+        let kept = Arc::new(Kept(Mutex::default(), Instant::now() + Duration::from_secs(30)));
+        let io: SharedIo = Arc::<Kept>::clone(&kept);
+        let entry = self.world.backend(backend)?;
+        let outcome = self.environments.execute(&self.world, entry, task, request, &io)?;
+        let output = String::from_utf8_lossy(&kept.0.lock().unwrap()).into_owned();
+        Ok((outcome, output))
+    }
+
+    fn calls(&self, backend: &str, task: &str) -> Vec<String> {
+        let log = self.home.path().join(format!("state/tasks/{backend}/{task}/calls.log"));
+        std::fs::read_to_string(log).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn a_crash_is_the_call_s_alone_and_is_cleaned_up_by_task() {
+    let host = Host::with(&["first", "second"]);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| host.run("second", "t", "sleep 1; echo done"));
+        assert_eq!(host.run("first", "bystander", "echo here").unwrap().1, "here\n");
+        let error = host.run("first", "victim", "segv").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CRASHED, "{error}");
+        assert!(error.may_have_started());
+        // The provider was told of it in a fresh worker, by the task's id.
+        assert_eq!(
+            host.calls("first", "victim"),
+            ["create victim false", "create victim true", "cleanup victim"]
+        );
+        // What lived in the same worker is lost, and says so once.
+        let error = host.run("first", "bystander", "echo here").unwrap_err();
+        assert_eq!((error.kind(), error.may_have_started()), (ErrorKind::LOST, false), "{error}");
+        assert!(error.message().contains("the environment of task `bystander` was lost"), "{error}");
+        assert_eq!(host.run("first", "bystander", "echo again").unwrap().1, "again\n");
+        assert_eq!(host.run("first", "victim", "echo again").unwrap().1, "again\n");
+        assert_eq!(other.join().unwrap().unwrap().1, "done\n");
+    });
+    assert!(host.environments.close().is_empty());
+}
+
+#[test]
+fn five_crashes_in_a_minute_stop_the_restarting() {
+    let host = Host::with(&["crashing", "steady"]);
+    for _ in 0..5 {
+        assert_eq!(host.run("crashing", "t", "segv").unwrap_err().kind(), ErrorKind::CRASHED);
+    }
+    let error = host.run("crashing", "t", "echo hi").unwrap_err();
+    assert_eq!((error.kind(), error.may_have_started()), (ErrorKind::UNAVAILABLE, false));
+    assert!(
+        error.message().contains("crashed 5 times within a minute, and is not started again for"),
+        "{error}"
+    );
+    assert_eq!(host.run("steady", "t", "echo hi").unwrap().1, "hi\n");
+}
+
+#[test]
+fn many_calls_are_in_flight_at_once() {
+    let host = Host::with(&["busy"]);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let calls: Vec<_> = (0..32)
+            .map(|number| {
+                let host = &host;
+                scope.spawn(move || {
+                    let mut request = ExecRequest::new(format!("sleep 1; cat; echo {number}"));
+                    request.stdin = Stdin::Bytes(format!("{number}:").into_bytes());
+                    host.request("busy", &format!("t{}", number % 3), request)
+                })
+            })
+            .collect();
+        for (number, call) in calls.into_iter().enumerate() {
+            let (outcome, output) = call.join().unwrap().unwrap();
+            assert_eq!((outcome.exit_code, output), (0, format!("{number}:{number}\n")));
+        }
+    });
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_command_of_two_megabytes_and_any_bytes_pass() {
+    let host = Host::with(&["large"]);
+    let text = "x".repeat(2_000_000);
+    let (outcome, output) =
+        host.run("large", "t", &format!(": '{text}'; echo \"\u{1}\\\"'\u{e9}\"")).unwrap();
+    assert_eq!((outcome.exit_code, output.as_str()), (0, "\u{1}\"'\u{e9}\n"));
+    let entry = host.world.backend("large").unwrap();
+    let environment = host.environments.get(&host.world, entry, "t").unwrap();
+    let bytes: Vec<u8> =
+        (0..3_000_000_u32).map(|number| number.to_le_bytes()[0] ^ number.to_le_bytes()[1]).collect();
+    let file = host.home.path().join("some file");
+    environment.write_file(file.to_str().unwrap(), &bytes).unwrap();
+    assert!(std::fs::read(&file).unwrap() == bytes);
+    assert!(environment.read_file(file.to_str().unwrap()).unwrap() == bytes);
+}
