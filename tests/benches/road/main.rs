@@ -3,6 +3,8 @@
 //! A figure alone says more about the machine than about us, so each is printed beside what the work costs at the least here and
 //! now, and as a ratio to it. Floor and product are measured in turns, so that a busy machine slows both.
 
+mod workers;
+
 use std::fs;
 use std::hint::black_box;
 use std::os::fd::BorrowedFd;
@@ -24,12 +26,15 @@ use hostel_tests::{built, library, manifest, put};
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
-    let benches: [(&str, Bench); 5] = [
+    let benches: [(&str, Bench); 8] = [
         ("ffi", ffi_call),
         ("exec", exec_true),
         ("cold", cold_exec),
         ("discovery", discovery),
         ("loading", loading),
+        ("worker-start", workers::start),
+        ("worker-call", workers::call),
+        ("worker-through", workers::through),
     ];
     println!("{:<44}{:>12}{:>12}{:>10}  goal", "", "floor", "ours", "ratio");
     for (name, bench) in benches {
@@ -114,10 +119,16 @@ impl TerminalEnvironmentProvider for Native {
 }
 
 fn plugin_in(folder: &Path, name: &str) -> Discovered {
+    plugin_in_of(folder, name, "acmebox")
+}
+
+/// Makes the folder of a plugin from the library that was built of another, which provides what that registers.
+fn plugin_in_of(folder: &Path, name: &str, of: &str) -> Discovered {
     fs::create_dir_all(folder).expect("a folder");
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("a mode");
-    fs::write(folder.join("plugin.yaml"), manifest(name) + "provides: [acmebox]\n").expect("a manifest");
-    put(&library("acmebox"), &folder.join(format!("lib{name}.so")));
+    fs::write(folder.join("plugin.yaml"), manifest(name) + &format!("provides: [{of}]\n"))
+        .expect("a manifest");
+    put(&library(of), &folder.join(format!("lib{name}.so")));
     let folder = folder.canonicalize().expect("a folder");
     let (manifest, _) = Manifest::read(&folder).expect("a good manifest");
     Discovered { folder, manifest }
