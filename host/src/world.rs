@@ -98,7 +98,9 @@ impl World {
             let reason = declared::check(&provider.config_schema, &self.config.section(&section)).err()?;
             Some(Finding { is_error: true, message: format!("`{section}`: {reason}") })
         });
-        self.config.check().into_iter().chain(wrong).collect()
+        let keys = plugins::Signing::read(&self.config).ok().and_then(|signing| signing.flaw());
+        let keys = keys.map(|message| Finding { is_error: true, message });
+        self.config.check().into_iter().chain(wrong).chain(keys).collect()
     }
 
     /// Returns the entry of the selected backend.

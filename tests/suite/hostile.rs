@@ -127,10 +127,16 @@ fn nothing_is_left_when_the_host_is_killed() {
 
 #[test]
 fn what_is_left_in_the_background_lives_on_after_a_good_end() {
-    let home = home();
-    let _ = home.exec("setsid sleep 7303.5 >/dev/null 2>&1 &").expect(0);
-    assert_eq!(processes("^sleep 7303.5").len(), 1);
-    let _ = Command::new("pkill").args(["-f", "sleep 7303.5"]).status();
+    let home = home_of("parting");
+    for _ in 0..25 {
+        let ran = home.exec("sleep 300 >/dev/null 2>&1 & echo $!").expect(0);
+        let id = ran.text().trim().to_owned();
+        // The worker is gone, and has taken nothing along.
+        all_gone("plugin-(worker|keeper).* parting$");
+        let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        assert!(String::from_utf8_lossy(&words).contains("sleep"), "process {id} is gone");
+        assert!(Command::new("kill").arg(&id).status().unwrap().success());
+    }
 }
 
 #[test]
@@ -164,6 +170,31 @@ fn a_killed_worker_is_told_apart() {
     assert_eq!(output.status.code(), Some(125), "{stderr}");
     assert!(stderr.contains("plugin `hostile` crashed (SIGKILL) during `execute`"), "{stderr}");
     all_gone("sleep 7304.5");
+}
+
+#[test]
+fn a_worker_whose_keeper_is_killed_goes_with_it() {
+    let home = home_of("kept");
+    let child = home
+        .command("hostel", &["exec", "--", "sleep 7305.5"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while processes("^sleep 7305.5").is_empty() {
+        assert!(Instant::now() < until, "it did not start");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let keeper = processes("plugin-keeper kept$");
+    assert!(Command::new("kill").arg("-KILL").args(&keeper).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert!(stderr.contains("plugin `kept` was killed from outside during `execute`"), "{stderr}");
+    all_gone("plugin-(worker|keeper).* kept$");
+    // The host itself saw to the command.
+    all_gone("^sleep 7305.5");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 
 use hostel_tests::{Home, four_keys};
 
@@ -62,6 +62,8 @@ fn a_plugin_that_asks_for_nothing_gets_nothing() {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = user.path().join("engine.sock");
     let _engine = UnixListener::bind(&socket).unwrap();
+    let datagrams = user.path().join("log.sock");
+    let _log = UnixDatagram::bind(&datagrams).unwrap();
     let key = key.display();
     for command in [
         format!("try-read {key}"),
@@ -81,6 +83,12 @@ fn a_plugin_that_asks_for_nothing_gets_nothing() {
         format!("try-unix {}", socket.display()),
         format!("try-signal {}", std::process::id()),
         format!("try-trace {}", std::process::id()),
+        format!("try-limit {}", std::process::id()),
+        format!("try-nice {}", std::process::id()),
+        format!("try-chmod {key}"),
+        format!("try-touch {key}"),
+        "try-shared".into(),
+        format!("try-datagram {}", datagrams.display()),
     ] {
         denied(&home, &command);
     }
@@ -100,6 +108,83 @@ fn a_plugin_that_asks_for_nothing_gets_nothing() {
         ran.stderr.contains("hint: its manifest may not ask for this: `hostel plugins show spy`"),
         "{ran:?}"
     );
+}
+
+#[test]
+fn a_link_that_the_plugin_has_laid_grants_nothing() {
+    let user = tempfile::tempdir().unwrap();
+    fs::write(user.path().join("secret"), "secret").unwrap();
+    let home = Home::new();
+    let data = home.path().join("data/spy");
+    let data = data.display();
+    let _ =
+        install(&home, &format!("permissions: {{read: [{data}/cache], write: [{data}/out]}}\n")).expect(0);
+    let _ = home.hostel(&["config", "set", "terminal.backend", "spy"]).expect(0);
+    if !enforced(&home) {
+        return;
+    }
+    let away = user.path().display();
+    allowed(&home, &format!("try-plant {data}/cache {away}"));
+    allowed(&home, &format!("try-plant {data}/out {away}"));
+    // The next worker starts with the links in place.
+    denied(&home, &format!("try-read {data}/cache/secret"));
+    denied(&home, &format!("try-write {data}/out/new"));
+    denied(&home, &format!("try-read {away}/secret"));
+}
+
+#[test]
+fn an_ordinary_users_plugins_are_held_to_theirs_as_well() {
+    if !hostel_tests::is_root() {
+        // Then all other tests have shown it.
+        return;
+    }
+    let home = spy("");
+    if !enforced(&home) {
+        return;
+    }
+    let program = tempfile::tempdir().unwrap();
+    fs::set_permissions(program.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(hostel_tests::built().join("hostel"), program.path().join("hostel")).unwrap();
+    let chown = std::process::Command::new("chown").args(["-R", "65534:65534"]).arg(home.path()).status();
+    assert!(chown.unwrap().success());
+    let bystander = program.path().join("own");
+    fs::write(&bystander, "x").unwrap();
+    std::os::unix::fs::chown(&bystander, Some(65534), Some(65534)).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = home.command("setpriv", &[]);
+        command = {
+            let mut own = std::process::Command::new("setpriv");
+            own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            own
+        };
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program.path().join("hostel"));
+        command.args(words).env("HOSTEL_HOME", home.path()).current_dir("/");
+        hostel_tests::finish(command, b"")
+    };
+    let mut sleeper = std::process::Command::new("setpriv");
+    sleeper.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "60"]);
+    let mut sleeper = sleeper.spawn().unwrap();
+    let own = bystander.display();
+    for command in [
+        format!("try-read {own}"),
+        format!("try-chmod {own}"),
+        format!("try-limit {}", sleeper.id()),
+        format!("try-nice {}", sleeper.id()),
+        format!("try-signal {}", sleeper.id()),
+        "try-run /bin/true".into(),
+        "try-udp".into(),
+    ] {
+        let ran = run(&["exec", "--", &command]).expect(1);
+        assert!(ran.text().contains("denied") || ran.text().contains("not permitted"), "{command}: {ran:?}");
+    }
+    let _ = run(&["exec", "--", "try-thread"]).expect(0);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    // The kit can look into a worker of theirs.
+    let folder = home.plugin("spy");
+    let report = run(&["plugins", "check", folder.to_str().unwrap(), "--json", "--only", "library."]).json();
+    let rows = report["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["rule"] == "library.end" && row["verdict"] == "passed"), "{report}");
 }
 
 #[test]
@@ -146,7 +231,7 @@ fn enabling_shows_what_it_may_do_and_more_must_be_granted_again() {
     for line in [
         "it may speak to api.example.com:443",
         "it may read its own folder and no file of yours",
-        "it may change nothing but its data folder",
+        "it may change nothing but its data and its tasks' folders",
         "it may not start programs",
         "it gets the variables MISFIT",
     ] {
@@ -156,6 +241,9 @@ fn enabling_shows_what_it_may_do_and_more_must_be_granted_again() {
         ran.stderr.contains("warning: the kernel holds it to the ports of its hosts, not to the hosts"),
         "{ran:?}"
     );
+    let rows = home.hostel(&["doctor", "--json"]).json();
+    let row = rows.as_array().unwrap().iter().find(|row| row["label"] == "plugin spy").unwrap().clone();
+    assert!(row["detail"].as_str().unwrap().contains("to the ports of its hosts, not to the hosts"), "{row}");
     let manifest = home.plugin("spy").join("plugin.yaml");
     let asks =
         |permissions: &str| fs::write(&manifest, format!("{}{permissions}", four_keys("spy"))).unwrap();
@@ -184,6 +272,10 @@ fn enabling_shows_what_it_may_do_and_more_must_be_granted_again() {
         asks(wrong);
         home.hostel(&["plugins", "enable", "spy"]).fails(1, reason);
     }
+    // A variable that it requires is asked for as well.
+    asks("requires_env: [AWS_SECRET_ACCESS_KEY]\n");
+    home.hostel(&["exec", "--backend", "spy", "--", "try-thread"])
+        .fails(125, "more than was granted: to get the variable AWS_SECRET_ACCESS_KEY");
     asks("permissions: {netwrok: any}\n");
     let ran = home.hostel(&["plugins", "list"]).expect(0);
     assert!(ran.stderr.contains("`netwrok` is not a key of `permissions`"), "{ran:?}");
@@ -222,6 +314,11 @@ fn other_files_of_a_plugin_are_pinned_as_well() {
     assert!(shown.contains("data/table.txt") && shown.contains("8 bytes, was 4"), "{shown}");
     let _ = home.hostel(&["plugins", "enable", "spy"]).expect(0);
     let _ = home.hostel(&["exec", "--backend", "spy", "--", "try-thread"]).expect(0);
+    // What is named no more would be pinned no more.
+    fs::write(folder.join("plugin.yaml"), four_keys("spy")).unwrap();
+    home.hostel(&["exec", "--backend", "spy", "--", "try-thread"])
+        .fails(125, "no longer names `data/table.txt`");
+    fs::write(folder.join("plugin.yaml"), four_keys("spy") + "files: [data/table.txt]\n").unwrap();
     // Nor may others write to it, or it lead out.
 
     fs::set_permissions(folder.join("data"), fs::Permissions::from_mode(0o777)).unwrap();

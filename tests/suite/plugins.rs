@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use hostel_tests::{Home, compile_c, library, manifest, put};
+use hostel_tests::{Home, compile_c, in_both_isolations, library, manifest, put};
 
 /// Puts a library in a fresh plugin's folder by `make`, and requires that it cannot be enabled, for this reason.
 #[track_caller]
@@ -227,25 +227,27 @@ fn a_file_that_may_not_be_read_is_told_to_an_ordinary_user() {
     hostel_tests::finish(command, b"").fails(1, "failed to read");
 }
 
-#[test]
-fn plugins_in_one_process_are_each_themselves() {
-    let home = Home::new().with("ACMEBOX_TOKEN", "t");
-    for name in ["acmebox", "bubblewrap", "misfit"] {
-        home.add_plugin(name, name);
-        let _ = home.hostel(&["plugins", "enable", name]).expect(0);
-    }
-    for _ in 0..3 {
-        let rows = home.hostel(&["backends", "--json"]).expect(0).json();
-        let plugins: Vec<_> = rows
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|row| row["origin"] != "builtin")
-            .map(|row| &row["display_name"])
-            .collect();
-        assert_eq!(plugins, ["AcmeBox", "Bubblewrap", "Misfit"]);
-        let rows = home.hostel(&["doctor", "--json"]).json();
-        assert!(!rows.to_string().contains("registered"), "{rows}");
+in_both_isolations! {
+    fn several_plugins_at_once_are_each_themselves(isolation) {
+        let home = Home::new().with("ACMEBOX_TOKEN", "t");
+        for name in ["acmebox", "bubblewrap", "misfit"] {
+            home.add_plugin(name, name);
+            let _ = home.hostel(&["plugins", "enable", name]).expect(0);
+        }
+        let _ = home.hostel(&["config", "set", "plugins.isolation", isolation]).expect(0);
+        for _ in 0..3 {
+            let rows = home.hostel(&["backends", "--json"]).expect(0).json();
+            let plugins: Vec<_> = rows
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|row| row["origin"] != "builtin")
+                .map(|row| &row["display_name"])
+                .collect();
+            assert_eq!(plugins, ["AcmeBox", "Bubblewrap", "Misfit"]);
+            let rows = home.hostel(&["doctor", "--json"]).json();
+            assert!(!rows.to_string().contains("registered"), "{rows}");
+        }
     }
 }
 
@@ -352,4 +354,29 @@ fn a_plugin_that_is_forbidden_takes_no_name() {
     let _ = home.hostel(&["config", "set", "plugins.disabled", "aaa"]).expect(0);
     let _ = home.hostel(&["plugins", "enable", "misfit"]).expect(0);
     assert_eq!(home.hostel(&["exec", "--backend", "misfit", "--", "echo hi"]).expect(0).text(), "hi\n");
+}
+
+#[test]
+fn a_library_that_is_loaded_along_must_be_named() {
+    let home = Home::new();
+    let folder = home.add_manifest("along", manifest("along"));
+    let part = folder.join("libpart.so");
+    compile_c("int part = 1;\n", &part, &[]);
+    let needs = |by: &[&str]| {
+        let dir = format!("-L{}", folder.display());
+        let source = format!("{GOOD_VERSION}extern int part;\nint *hostel_plugin_root = &part;\n");
+        let options: Vec<&str> = [dir.as_str()].iter().chain(by).copied().collect();
+        compile_c(&source, &folder.join("libalong.so"), &options);
+    };
+    needs(&["-lpart", "-Wl,-rpath,$ORIGIN"]);
+    let enable = || home.hostel(&["plugins", "enable", "along"]);
+    enable().fails(1, "libpart.so` as well, which its manifest does not name");
+    fs::write(folder.join("plugin.yaml"), manifest("along") + "files: [libpart.so]\n").unwrap();
+    // It comes as far as its entry, which is no plugin's.
+    enable().fails(1, "(interface check): ");
+    let away = tempfile::tempdir().unwrap();
+    let outside = away.path().join("libpart.so");
+    compile_c("int part = 1;\n", &outside, &[]);
+    needs(&[outside.to_str().unwrap()]);
+    enable().fails(1, &format!("it loads `{}` as well", outside.display()));
 }

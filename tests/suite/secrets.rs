@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use hostel_tests::Home;
+use hostel_tests::{Home, in_both_isolations};
 
 const QUESTION: &str =
     "env | grep -cE '^(MODAL_|DAYTONA_API_KEY|ACMEBOX_TOKEN|VERCEL_TOKEN|MISFIT_TOKEN)' || true";
 
-fn home() -> Home {
+fn home(isolation: &str) -> Home {
     let home = Home::new()
         .with("MODAL_TOKEN_ID", "zq-7731-m1")
         .with("DAYTONA_API_KEY", "zq-7731-d1")
@@ -20,23 +20,25 @@ fn home() -> Home {
         home.add_plugin(name, name);
         let _ = home.hostel(&["plugins", "enable", name]).expect(0);
     }
+    let _ = home.hostel(&["config", "set", "plugins.isolation", isolation]).expect(0);
     home
 }
 
-#[test]
-fn no_backend_shows_any_providers_secret() {
-    let home = home();
-    for backend in ["local", "acmebox", "misfit"] {
-        for _ in 0..2 {
-            let ran = home.hostel(&["exec", "--backend", backend, "--", QUESTION]).expect(0);
+in_both_isolations! {
+    fn no_backend_shows_any_providers_secret(isolation) {
+        let home = home(isolation);
+        for backend in ["local", "acmebox", "misfit"] {
+            for _ in 0..2 {
+                let ran = home.hostel(&["exec", "--backend", backend, "--", QUESTION]).expect(0);
+                assert_eq!(ran.text(), "0\n", "{backend}");
+            }
+            let words = ["exec", "--backend", backend, "--env", "ACMEBOX_TOKEN=given-by-caller", "--", QUESTION];
+            let ran = home.hostel(&words).expect(0);
             assert_eq!(ran.text(), "0\n", "{backend}");
+            assert_eq!(ran.stderr, "warning: `ACMEBOX_TOKEN` was not passed: it is a provider's secret\n");
+            let _ = home.hostel(&["exec", "--backend", backend, "--", "export MODAL_TOKEN_ID=again"]).expect(0);
+            assert_eq!(home.hostel(&["exec", "--backend", backend, "--", QUESTION]).text(), "0\n", "{backend}");
         }
-        let words = ["exec", "--backend", backend, "--env", "ACMEBOX_TOKEN=given-by-caller", "--", QUESTION];
-        let ran = home.hostel(&words).expect(0);
-        assert_eq!(ran.text(), "0\n", "{backend}");
-        assert_eq!(ran.stderr, "warning: `ACMEBOX_TOKEN` was not passed: it is a provider's secret\n");
-        let _ = home.hostel(&["exec", "--backend", backend, "--", "export MODAL_TOKEN_ID=again"]).expect(0);
-        assert_eq!(home.hostel(&["exec", "--backend", backend, "--", QUESTION]).text(), "0\n", "{backend}");
     }
 }
 
@@ -57,34 +59,35 @@ fn a_manifest_alone_is_enough_to_hide_a_secret() {
     assert_eq!(home.exec("echo ${VENDOR_KEY-unset} $VENDOR_REGION").text(), "unset r\n");
 }
 
-#[test]
-fn secrets_reach_neither_files_nor_arguments_and_what_is_kept_is_private() {
-    let home = home();
-    for backend in ["local", "acmebox"] {
-        let _ = home.hostel(&["exec", "--backend", backend, "--", "export A=1; cd /"]).expect(0);
+in_both_isolations! {
+    fn secrets_reach_neither_files_nor_arguments_and_what_is_kept_is_private(isolation) {
+        let home = home(isolation);
+        for backend in ["local", "acmebox"] {
+            let _ = home.hostel(&["exec", "--backend", backend, "--", "export A=1; cd /"]).expect(0);
+        }
+        let _ = home.exec_json(&["--max-output", "10"], "seq 1000");
+        let arguments = home.exec(
+            "for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$f; done 2>/dev/null | grep -c 'zq-[7]731' || true",
+        );
+        assert_eq!(arguments.expect(0).text(), "0\n");
+        let mut seen = 0;
+        walk(home.path(), &mut |path| {
+            let meta = fs::symlink_metadata(path).unwrap();
+            if path.starts_with(home.path().join("plugins")) {
+                return;
+            }
+            if meta.is_file() {
+                seen += 1;
+                let bytes = fs::read(path).unwrap();
+                assert!(!bytes.windows(7).any(|window| window == b"zq-7731"), "{}", path.display());
+            }
+            let private = if meta.is_dir() { 0o700 } else { 0o600 };
+            let mode = meta.permissions().mode() & 0o777;
+            let expected = if path.ends_with("config.yaml") || path.ends_with("box") { mode } else { private };
+            assert_eq!(mode, expected, "{}", path.display());
+        });
+        assert!(seen > 4);
     }
-    let _ = home.exec_json(&["--max-output", "10"], "seq 1000");
-    let arguments = home.exec(
-        "for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$f; done 2>/dev/null | grep -c 'zq-[7]731' || true",
-    );
-    assert_eq!(arguments.expect(0).text(), "0\n");
-    let mut seen = 0;
-    walk(home.path(), &mut |path| {
-        let meta = fs::symlink_metadata(path).unwrap();
-        if path.starts_with(home.path().join("plugins")) {
-            return;
-        }
-        if meta.is_file() {
-            seen += 1;
-            let bytes = fs::read(path).unwrap();
-            assert!(!bytes.windows(7).any(|window| window == b"zq-7731"), "{}", path.display());
-        }
-        let private = if meta.is_dir() { 0o700 } else { 0o600 };
-        let mode = meta.permissions().mode() & 0o777;
-        let expected = if path.ends_with("config.yaml") || path.ends_with("box") { mode } else { private };
-        assert_eq!(mode, expected, "{}", path.display());
-    });
-    assert!(seen > 4);
 }
 
 fn walk(dir: &Path, visit: &mut impl FnMut(&Path)) {

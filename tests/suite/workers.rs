@@ -95,6 +95,35 @@ fn a_crash_is_the_call_s_alone_and_is_cleaned_up_by_task() {
 }
 
 #[test]
+fn calls_that_go_down_together_leave_the_next_environment_alone() {
+    let host = Host::with(&["shared"]);
+    assert_eq!(host.run("shared", "t", "echo here").unwrap().1, "here\n");
+    thread::scope(|scope| {
+        let calls: Vec<_> = (0..6).map(|_| scope.spawn(|| host.run("shared", "t", "sleep 20"))).collect();
+        thread::sleep(Duration::from_millis(500));
+        assert_eq!(host.run("shared", "t", "segv").unwrap_err().kind(), ErrorKind::CRASHED);
+        for call in calls {
+            assert_eq!(call.join().unwrap().unwrap_err().kind(), ErrorKind::CRASHED);
+        }
+    });
+    // One environment was lost, and cleaned up once; the next one stays.
+    assert_eq!(host.run("shared", "t", "echo again").unwrap().1, "again\n");
+    let calls = host.calls("shared", "t");
+    assert_eq!(calls, ["create t false", "create t true", "cleanup t", "create t false"]);
+}
+
+#[test]
+fn a_plugin_that_could_not_be_loaded_is_tried_again() {
+    let host = Host::with(&["mended"]);
+    let library = host.home.plugin("mended").join("libmended.so");
+    let good = std::fs::read(&library).unwrap();
+    std::fs::write(&library, "no library").unwrap();
+    assert!(host.run("mended", "t", "echo hi").unwrap_err().message().contains("cannot be loaded"));
+    std::fs::write(&library, good).unwrap();
+    assert_eq!(host.run("mended", "t", "echo hi").unwrap().1, "hi\n");
+}
+
+#[test]
 fn five_crashes_in_a_minute_stop_the_restarting() {
     let host = Host::with(&["crashing", "steady"]);
     for _ in 0..5 {

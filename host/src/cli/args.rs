@@ -232,7 +232,7 @@ pub(super) enum Plugins {
     Remove {
         /// The plugin
         name: String,
-        /// Remove the plugin's own data as well
+        /// Remove the plugin's own data and what its backends keep for tasks as well
         #[arg(long)]
         purge: bool,
     },
@@ -294,8 +294,14 @@ pub(super) enum Config {
     },
 }
 
+/// Reads a JSON object.
 fn json(text: &str) -> Result<serde_json::Value, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err("an object is expected, such as `{\"region\": \"eu\"}`".to_owned())
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -1,5 +1,6 @@
 //! `hostel doctor`.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::failure::{FAILED, Failure};
 use super::print::Out;
 use crate::config::Config;
 use crate::home::Home;
-use crate::plugins::worker::kernel_lacks;
+use crate::plugins::worker::{kernel_lacks, not_enforceable};
 use crate::plugins::{Catalog, Choice, Isolation};
 use crate::registry::{Entry, Origin, Provider, ask, open_in_time};
 use crate::world::{OpenError, Options, World};
@@ -77,7 +78,9 @@ fn plugins(catalog: &Catalog, config: Option<&Config>) -> Vec<Row> {
             });
             let free =
                 free.then(|| "it runs in Hostel's own process, not held to its permissions".to_owned());
-            let remarks: Vec<String> = candidate.remark.iter().cloned().chain(free).collect();
+            let asked = candidate.found.as_ref().filter(|_| enabled && free.is_none());
+            let open = asked.map(|found| not_enforceable(&found.manifest.permissions)).unwrap_or_default();
+            let remarks: Vec<String> = candidate.remark.iter().cloned().chain(free).chain(open).collect();
             let detail = [candidate.status().to_owned()].into_iter().chain(remarks.iter().cloned());
             let row = row(true, label, detail.collect::<Vec<_>>().join("; "), source);
             Row { warning: !remarks.is_empty(), ..row }
@@ -130,7 +133,13 @@ fn home(home: &Home) -> Row {
         );
     }
     match usable(path) {
-        Ok(()) => row(true, "home", path.display().to_string(), "hostel"),
+        Ok(()) => match [path, &home.plugins()].into_iter().find(|path| others_may_write(path)) {
+            None => row(true, "home", path.display().to_string(), "hostel"),
+            Some(open) => {
+                let detail = format!("others may write to `{}`: run `chmod go-w` on it", open.display());
+                Row { warning: true, ..row(true, "home", detail, "hostel") }
+            }
+        },
         Err(rustix::io::Errno::NOENT) => {
             row(true, "home", format!("{} (made when first needed)", path.display()), "hostel")
         }
@@ -140,12 +149,18 @@ fn home(home: &Home) -> Row {
     }
 }
 
+fn others_may_write(path: &Path) -> bool {
+    const OTHERS: u32 = 0o002;
+    path.metadata().is_ok_and(|meta| meta.mode() & OTHERS != 0)
+}
+
 /// Whether the kernel can hold plugins to their permissions.
 fn confinement() -> Row {
-    match kernel_lacks() {
-        None => row(true, "permissions", "plugins are held to theirs by Landlock and seccomp", "hostel"),
-        Some(lacking) => Row { warning: true, ..row(true, "permissions", lacking, "hostel") },
+    let lacking = kernel_lacks();
+    if lacking.is_empty() {
+        return row(true, "permissions", "plugins are held to theirs by Landlock and seccomp", "hostel");
     }
+    Row { warning: true, ..row(true, "permissions", lacking.join("; "), "hostel") }
 }
 
 fn selected(world: &World) -> Row {

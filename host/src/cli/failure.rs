@@ -13,6 +13,9 @@ use crate::world::OpenError;
 /// The exit code of a failed command that is not `exec`.
 pub(super) const FAILED: u8 = 1;
 
+/// The exit code of a command that was interrupted.
+const INTERRUPTED: u8 = 130;
+
 /// A failure, ready to be shown.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -25,6 +28,11 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { code: Some(FAILED), message: message.into(), hint: None }
+    }
+
+    /// The person, or a signal, ended it.
+    pub(super) fn interrupted() -> Self {
+        Self { code: Some(INTERRUPTED), ..Self::new("interrupted") }
     }
 
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {

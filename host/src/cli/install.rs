@@ -1,6 +1,7 @@
 //! `hostel plugins install`, `update` and `remove`.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::failure::Failure;
 use super::plugins::{introduce, readable};
 use super::print::{Out, say, visible};
+use super::{question, tidy};
 use crate::dotenv;
 use crate::home::Home;
 use crate::plugins::install::{
@@ -60,11 +62,11 @@ impl Enabled {
 
     /// Enables the plugin that was just put in place, while the one before can still be put back.
     fn then(&mut self, home: &Home, found: &Discovered) -> Result<(), InstallError> {
+        let after = |failure: Failure| InstallError::After { message: failure.message, hint: failure.hint };
+        self.stored = ask_for(home, &found.manifest, self.yes).map_err(after)?;
         if !self.wanted {
             return Ok(());
         }
-        let after = |failure: Failure| InstallError::After { message: failure.message, hint: failure.hint };
-        self.stored = ask_for(home, &found.manifest, self.yes).map_err(after)?;
         let world = World::open(Options { home: Some(home.clone()), ..Options::default() });
         let world = world.map_err(|error| after(error.into()))?;
         let (_, warnings) = enable(&world, &found.manifest.name)?;
@@ -121,7 +123,7 @@ pub(super) fn is_set(name: &str) -> bool {
 /// nobody where nobody is there to answer.
 pub(super) fn ask_for(home: &Home, manifest: &Manifest, yes: bool) -> Result<Vec<String>, Failure> {
     let mut stored = Vec::new();
-    if yes || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if yes || !question::somebody_is_there() {
         return Ok(stored);
     }
     let known = dotenv::load(home)?;
@@ -134,10 +136,11 @@ pub(super) fn ask_for(home: &Home, manifest: &Manifest, yes: bool) -> Result<Vec
         for line in about.into_iter().chain(url) {
             say("note", &line);
         }
-        let question = format!("{} (empty to leave it unset): ", required.name);
-        let answer =
-            if required.secret { rpassword::prompt_password(question) } else { read_line(&question) };
-        let answer = answer.map_err(|error| Failure::new(format!("failed to read an answer: {error}")))?;
+        let text = format!("{} (empty to leave it unset): ", required.name);
+        let answer = question::ask(&text, required.secret).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => Failure::interrupted(),
+            _ => Failure::new(format!("failed to read an answer: {error}")),
+        })?;
         if !answer.trim().is_empty() {
             dotenv::set(home, &required.name, answer.trim())?;
             stored.push(required.name.clone());
@@ -147,15 +150,6 @@ pub(super) fn ask_for(home: &Home, manifest: &Manifest, yes: bool) -> Result<Vec
         say("note", &format!("kept {} in `{}`", stored.join(", "), home.path().join(".env").display()));
     }
     Ok(stored)
-}
-
-fn read_line(question: &str) -> io::Result<String> {
-    let mut errors = io::stderr();
-    write!(errors, "{question}")?;
-    errors.flush()?;
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    Ok(line)
 }
 
 /// A download's progress, on a terminal only.
@@ -171,6 +165,10 @@ impl Default for Bar {
 const TICK: Duration = Duration::from_millis(100);
 
 impl Progress for Bar {
+    fn staged(&self, folder: &Path) {
+        tidy::remove_on_signal(folder);
+    }
+
     fn start(&self, what: &str, total: Option<u64>) {
         if !io::stderr().is_terminal() {
             return;

@@ -10,6 +10,8 @@ mod failure;
 mod install;
 mod plugins;
 mod print;
+mod question;
+mod tidy;
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
@@ -84,7 +86,13 @@ fn adopt_variables() {
     let Ok(home) = Home::find() else { return };
     let variables = match dotenv::load(&home) {
         Ok(variables) => variables,
-        Err(error) => return print::say("warning", &error.to_string()),
+        Err(error) => {
+            print::say("warning", &format!("{error}; nothing of the file is used"));
+            if let Some(hint) = error.hint() {
+                print::say("hint", &hint);
+            }
+            return;
+        }
     };
     let missing: Vec<_> = variables.pairs().filter(|(name, _)| std::env::var_os(name).is_none()).collect();
     if missing.is_empty() {

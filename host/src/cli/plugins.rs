@@ -10,6 +10,7 @@ use super::check;
 use super::failure::Failure;
 use super::install::{self, ask_for, is_set};
 use super::print::{Out, say, visible};
+use super::tidy;
 use crate::plugins::check::Options;
 use crate::plugins::install::InstallOptions;
 use crate::plugins::{self, Candidate, Manifest};
@@ -20,7 +21,12 @@ pub(super) fn run(action: Plugins, out: &mut Out) -> Result<u8, Failure> {
         // These two need no home.
         Plugins::New { name, path, api_path } => new(&name, path, api_path, out)?,
         Plugins::Check { path, release, only, settings, json } => {
-            return check::run(&path, &Options { release, only, settings }, json, out);
+            return check::run(
+                &path,
+                &Options { release, only, settings, on_room: Some(tidy::remove_on_signal) },
+                json,
+                out,
+            );
         }
         Plugins::List { json } => list(&looked_at()?, json, out)?,
         Plugins::Show { name, json } => show(&looked_at()?, &name, json, out)?,
@@ -152,7 +158,7 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
         (Some(found), Some(record)) => plugins::differences(found, record),
         _ => Vec::new(),
     };
-    let permissions = manifest.map(|manifest| manifest.permissions.words()).unwrap_or_default();
+    let permissions = manifest.map(|manifest| manifest.asked().words()).unwrap_or_default();
     let loadable = match &checked {
         _ if row.error.is_some() => row.error.map(str::to_owned),
         Some(Err(error)) => Some(error.to_string()),
@@ -249,7 +255,7 @@ fn enable(world: &World, name: &str, yes: bool, out: &mut Out) -> Result<(), Fai
 
 /// Says what a plugin that was enabled may do, what it still wants, and how to use it.
 pub(super) fn introduce(manifest: &Manifest, stored: &[String]) {
-    for line in manifest.permissions.words() {
+    for line in manifest.asked().words() {
         say("note", &format!("it {line}"));
     }
     for required in manifest.requires_env.iter().filter(|required| !stored.contains(&required.name)) {

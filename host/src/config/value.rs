@@ -13,7 +13,7 @@ pub enum ValueError {
     Type(String, String),
     /// It is a number out of range.
     #[error("`{0}` is too small: {1}")]
-    Small(String, &'static str),
+    Small(String, String),
     /// It is a number out of range.
     #[error("`{0}` is too large")]
     Large(String),
@@ -57,8 +57,7 @@ fn number(text: &str, min: f64, whole: bool) -> Result<Value, ValueError> {
         return Err(wrong());
     }
     if value < min {
-        let least = if whole { "it must be at least 1" } else { "it must be at least 0.001" };
-        return Err(ValueError::Small(text.to_owned(), least));
+        return Err(ValueError::Small(text.to_owned(), format!("it must be at least {min}")));
     }
     if value > LARGEST {
         return Err(ValueError::Large(text.to_owned()));

@@ -72,6 +72,7 @@ impl Environments {
         io: &SharedIo,
     ) -> Result<ExecOutcome, Error> {
         let environment = self.get(world, entry, task)?;
+        let used = Arc::clone(&environment);
         request.call_id = call_id();
         let call_id = request.call_id.clone();
         let mut warnings = running::withhold(&mut request, &policy::secrets::strip_list(&world.registry));
@@ -79,11 +80,8 @@ impl Environments {
         let mut outcome = match running::run(environment, request, io).map_err(named)? {
             Ran::Answered(Ok(outcome)) => outcome,
             Ran::Answered(Err(error)) => {
-                if UNKNOWN.contains(&error.kind())
-                    && let Some(environment) = self.forget(entry.name(), task)
-                    && let Err(error) = cleanup(environment.as_ref())
-                {
-                    tracing::warn!(backend = entry.name(), task, %error, "cleaning up after a crash failed");
+                if UNKNOWN.contains(&error.kind()) {
+                    self.retire(entry.name(), task, &used);
                 }
                 if error.kind() == ErrorKind::CRASHED {
                     end_call(&call_id);
@@ -97,7 +95,7 @@ impl Environments {
             }
             Ran::Abandoned(outcome) => {
                 // Its thread may hold whatever a cleanup would wait for.
-                self.forget(entry.name(), task);
+                self.forget(entry.name(), task, &used);
                 end_call(&call_id);
                 warnings.push(format!(
                     "backend `{}` did not stop the command in time; it may still be running",
@@ -149,9 +147,47 @@ impl Environments {
         lines
     }
 
-    fn forget(&self, backend: &str, task: &str) -> Option<Arc<dyn Environment>> {
-        let slot = lock(&self.live).remove(&(backend.to_owned(), task.to_owned()))?;
-        lock(&slot).take()
+    /// Lets an environment go that is of no use any more, and waits for it as long as a cleanup may take. Calls for its task wait
+    /// for the end of that: the provider knows the next environment by the same task id.
+    fn retire(&self, backend: &str, task: &str, used: &Arc<dyn Environment>) {
+        let Some(slot) = self.slot(backend, task) else { return };
+        let (sender, receiver) = mpsc::channel();
+        let (theirs, used_there) = (Arc::clone(&slot), Arc::clone(used));
+        let let_go = move || {
+            let mut slot = lock(&theirs);
+            // Another call may have been quicker, and have a new one by now.
+            let done = slot.take_if(|present| Arc::ptr_eq(present, &used_there));
+            // The waiter may have gone.
+            let _ = sender.send(done.map_or(Ok(()), |environment| cleanup(environment.as_ref())));
+        };
+        // Without a thread nothing is sent, and the environment is merely forgotten.
+        let _ = thread::Builder::new().name("cleanup".into()).spawn(let_go);
+        match receiver.recv_timeout(CLEANUP_LIMIT) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(backend, task, %error, "cleaning up after a crash failed");
+            }
+            // It holds the slot still: those who come next get another.
+            Err(_) => self.drop_slot(backend, task, &slot),
+        }
+    }
+
+    /// Forgets an environment without cleaning it up.
+    fn forget(&self, backend: &str, task: &str, used: &Arc<dyn Environment>) {
+        let Some(slot) = self.slot(backend, task) else { return };
+        lock(&slot).take_if(|present| Arc::ptr_eq(present, used));
+    }
+
+    fn slot(&self, backend: &str, task: &str) -> Option<Slot> {
+        lock(&self.live).get(&(backend.to_owned(), task.to_owned())).cloned()
+    }
+
+    fn drop_slot(&self, backend: &str, task: &str, slot: &Slot) {
+        let key = (backend.to_owned(), task.to_owned());
+        let mut live = lock(&self.live);
+        if live.get(&key).is_some_and(|present| Arc::ptr_eq(present, slot)) {
+            live.remove(&key);
+        }
     }
 }
 

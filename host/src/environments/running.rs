@@ -16,8 +16,8 @@ use hostel_plugin_api::{Ended, Environment, Error, ErrorKind, ExecIo, ExecOutcom
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// How long a provider may take to end a command whose time is up, or that was cancelled. The shared shell session needs
-/// three seconds at the most.
-const SLACK: Duration = Duration::from_secs(6);
+/// three seconds at the most, and one in a worker is killed after four, which takes a moment.
+const SLACK: Duration = Duration::from_secs(8);
 
 /// The caller's side of a call, which may have to outlive the caller.
 pub type SharedIo = Arc<dyn ExecIo + Send + Sync>;

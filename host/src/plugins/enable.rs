@@ -1,16 +1,21 @@
 //! Enabling a plugin: its files are checked and pinned, and its library is asked about itself.
 
-use hostel_plugin_api::shell::StripList;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
+
+use hostel_plugin_api::shell::{StripList, lock_within};
 
 use super::catalog::{Candidate, Catalog};
 use super::error::LoadError;
 use super::granted;
 use super::inspect::inspect;
 use super::record::Record;
+use super::secrets::may_be_secret;
 use super::source::{Isolation, Terms};
 use super::worker::Plan;
 use crate::config::{ConfigError, ConfigFile, FileError, Key, KeyError};
-use crate::home::Home;
+use crate::home::{Home, make_private};
 use crate::world::World;
 
 /// Why a plugin was not enabled or disabled.
@@ -64,6 +69,7 @@ pub fn enable<'a>(world: &'a World, name: &str) -> Result<(&'a Candidate, Vec<St
         record: None,
         signing: terms.signing,
         trap_network: false,
+        watched: false,
     };
     let (mut providers, mut warnings) = inspect(plan)?;
     if Isolation::of(config, name) == Isolation::InProcess {
@@ -72,24 +78,27 @@ pub fn enable<'a>(world: &'a World, name: &str) -> Result<(&'a Candidate, Vec<St
     }
     for provider in &mut providers {
         provider.strip_env_keys.retain(|key| {
-            let valid = StripList::is_valid(key);
-            if !valid {
-                let key = key.escape_debug();
-                warnings
-                    .push(format!("`{}` wants `{key}` stripped, which is no variable's name", provider.name));
-            }
-            valid
+            let why = match (StripList::is_valid(key), may_be_secret(key)) {
+                (true, true) => return true,
+                (true, false) => "which every command needs, or is too much at once",
+                (false, _) => "which is no variable's name",
+            };
+            let key = key.escape_debug();
+            warnings.push(format!("`{}` wants `{key}` stripped, {why}", provider.name));
+            false
         });
     }
     let record = Record {
         folder: found.folder.clone(),
         pin: verified.pin().clone(),
         files,
-        permissions: found.manifest.permissions.clone(),
+        permissions: found.manifest.asked(),
         api_version: verified.api_version().to_owned(),
         secrets: found.manifest.secrets().collect(),
         providers,
     };
+    // Record and list belong together, whoever else is at it.
+    let _turn = turn(home)?;
     let before = Record::load(home, name);
     record.save(home, name).map_err(|(path, error)| EnableError::Record(path, error))?;
     match list(home, name, true) {
@@ -113,10 +122,26 @@ pub fn disable(home: &Home, catalog: &Catalog, name: &str) -> Result<bool, Enabl
     if catalog.get(name).is_none() && !catalog.missing.iter().any(|missing| missing == name) {
         return Err(EnableError::Unknown(name.to_owned()));
     }
+    let _turn = turn(home)?;
     let changed = list(home, name, false)?;
     Record::remove(home, name);
     Ok(changed)
 }
+
+/// Waits until no other command enables or disables a plugin.
+fn turn(home: &Home) -> Result<File, EnableError> {
+    let path = home.locks().join("enabling");
+    let open = || -> std::io::Result<File> {
+        make_private(&home.locks())?;
+        let lock = File::options().create(true).append(true).mode(0o600).open(&path)?;
+        lock_within(&lock, PATIENCE)?;
+        Ok(lock)
+    };
+    open().map_err(|error| EnableError::Record(path.clone(), error))
+}
+
+/// How long another command is waited for, which only writes two small files.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Puts `name` on the list of enabled plugins, and takes it off that of disabled ones; or takes it off the first.
 fn list(home: &Home, name: &str, enabled: bool) -> Result<bool, EnableError> {

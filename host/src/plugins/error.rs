@@ -6,6 +6,7 @@ use hostel_plugin_api::{Error, ErrorKind};
 
 /// The steps between a folder and a provider, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Who may write to the files.
     Permissions,

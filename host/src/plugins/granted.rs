@@ -20,19 +20,22 @@ const LONGEST: u64 = 1 << 30;
 /// Fails with the first thing that differs.
 pub(super) fn check(found: &Discovered, record: &Record) -> Result<(), LoadError> {
     let plugin = &found.manifest.name;
-    let more = found.manifest.permissions.beyond(&record.permissions);
+    let more = found.manifest.asked().beyond(&record.permissions);
     if !more.is_empty() {
         return Err(LoadError::wants_more(plugin, &more));
     }
+    let refused = |reason: String| {
+        let hint = format!("if you changed it yourself, run `hostel plugins enable {plugin}` again");
+        Err(LoadError::new(plugin, Step::Checksum, reason, hint))
+    };
     let now = files(found)?;
-    let differs = |pin: &&Pin| !record.files.contains(pin);
-    match now.iter().find(differs) {
+    if let Some(pin) = now.iter().find(|pin| !record.files.contains(pin)) {
+        return refused(format!("`{}` is not the file that was enabled", pin.library));
+    }
+    // A file that is named no more would be pinned no more.
+    match record.files.iter().find(|pin| !now.iter().any(|other| other.library == pin.library)) {
+        Some(pin) => refused(format!("its manifest no longer names `{}`", pin.library)),
         None => Ok(()),
-        Some(pin) => {
-            let reason = format!("`{}` is not the file that was enabled", pin.library);
-            let hint = format!("if you changed it yourself, run `hostel plugins enable {plugin}` again");
-            Err(LoadError::new(plugin, Step::Checksum, reason, hint))
-        }
     }
 }
 
@@ -84,6 +87,45 @@ fn hash(path: &Path) -> io::Result<(String, u64)> {
     Ok((sha256_hex(&bytes), bytes.len() as u64))
 }
 
+/// Refuses libraries of the plugin's own that the loader would load with it and that nobody has pinned. `needed` is what the
+/// library names.
+///
+/// # Errors
+///
+/// Fails with the first one.
+pub(super) fn check_libraries(found: &Discovered, needed: &[String]) -> Result<(), LoadError> {
+    let pinned = |path: &Path| found.manifest.files.iter().any(|file| found.folder.join(file) == path);
+    for name in needed {
+        // By a path it may be anywhere; by a name it is the system's, or lies in the folder.
+        let paths: Vec<PathBuf> =
+            if name.contains('/') { vec![name.into()] } else { files_called(name, &found.folder, 0) };
+        if let Some(path) = paths.iter().find(|path| !pinned(path)) {
+            let reason = format!("it loads `{}` as well, which its manifest does not name", path.display());
+            let hint =
+                "its author should put it under `files` in `plugin.yaml`, by its path in the plugin's folder";
+            return Err(LoadError::new(&found.manifest.name, Step::File, reason, hint));
+        }
+    }
+    Ok(())
+}
+
+/// How deep libraries of a plugin's own are looked for.
+const DEEPEST: usize = 3;
+
+/// Finds the files of a name in a folder, a few levels deep.
+fn files_called(name: &str, folder: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_name() == *name {
+            found.push(path);
+        } else if depth < DEEPEST && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(files_called(name, &path, depth + 1));
+        }
+    }
+    found
+}
+
 /// Returns what differs from what was enabled, a line each, for whoever is to decide.
 #[must_use]
 pub fn differences(found: &Discovered, record: &Record) -> Vec<String> {
@@ -108,9 +150,11 @@ pub fn differences(found: &Discovered, record: &Record) -> Vec<String> {
     for name in &found.manifest.files {
         compare(record.files.iter().find(|pin| pin.library == *name), pin(found, name));
     }
-    let more = found.manifest.permissions.beyond(&record.permissions);
+    let gone = record.files.iter().filter(|pin| !found.manifest.files.contains(&pin.library));
+    lines.extend(gone.map(|pin| format!("{}: no longer named", pin.library)));
+    let more = found.manifest.asked().beyond(&record.permissions);
     lines.extend(more.iter().map(|more| format!("now asks to {more}")));
-    let less = record.permissions.beyond(&found.manifest.permissions);
+    let less = record.permissions.beyond(&found.manifest.asked());
     lines.extend(less.iter().map(|less| format!("no longer asks to {less}")));
     lines
 }

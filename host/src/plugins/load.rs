@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{LoadError, Step};
 use super::manifest::{Kind, Manifest};
-use super::{preflight, trust};
+use super::{granted, preflight, trust};
 use crate::digest::sha256_hex;
 use crate::home::Home;
 use crate::registry::{check_name, fold};
@@ -106,6 +106,7 @@ impl Discovered {
             return Err(changed(name, &path, &differs));
         }
         let facts = self.preflight(&path, bytes.as_slice())?;
+        granted::check_libraries(self, &facts.needed)?;
         Ok(Verified { manifest: self.manifest.clone(), path, bytes, facts, pin: found })
     }
 

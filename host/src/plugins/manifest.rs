@@ -11,6 +11,7 @@ use super::fields::{
     files, kinds, library, permissions, provides, required_text, requires_env, text, unknown_keys,
 };
 use super::permissions::Permissions;
+use super::secrets::may_be_secret;
 use crate::registry::{NameError, check_name};
 
 /// The two names that a manifest may have, in order of preference.
@@ -215,9 +216,24 @@ impl Manifest {
         }
     }
 
+    /// Returns all that its code asks for, the variables that it requires among it.
+    #[must_use]
+    pub fn asked(&self) -> Permissions {
+        let mut asked = self.permissions.clone();
+        for required in &self.requires_env {
+            if !asked.env.contains(&required.name) {
+                asked.env.push(required.name.clone());
+            }
+        }
+        asked
+    }
+
     /// Returns the variables that no command may see because this plugin is enabled.
     pub fn secrets(&self) -> impl Iterator<Item = String> {
-        self.requires_env.iter().filter(|required| required.secret).map(|required| required.name.clone())
+        self.requires_env
+            .iter()
+            .filter(|required| required.secret && may_be_secret(&required.name))
+            .map(|required| required.name.clone())
     }
 }
 

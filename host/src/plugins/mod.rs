@@ -18,6 +18,7 @@ mod permissions;
 mod preflight;
 mod record;
 mod scaffold;
+mod secrets;
 mod signature;
 mod source;
 mod template;

@@ -140,6 +140,9 @@ impl Permissions {
         let mut lines = Vec::new();
         lines.push(match &self.network {
             Network::None => "may not use the network".to_owned(),
+            Network::Any if self.exec => {
+                "may use the network, and every socket of this machine, freely".to_owned()
+            }
             Network::Any => "may use the network freely".to_owned(),
             Network::Hosts(hosts) => {
                 let hosts: Vec<String> = hosts.iter().map(Host::to_string).collect();
@@ -157,9 +160,9 @@ impl Permissions {
                 format!("may read its own folder and {}", self.read.join(", "))
             });
             lines.push(if self.write.is_empty() {
-                "may change nothing but its data folder".to_owned()
+                "may change nothing but its data and its tasks' folders".to_owned()
             } else {
-                format!("may change its data folder and {}", self.write.join(", "))
+                format!("may change its data and its tasks' folders and {}", self.write.join(", "))
             });
         }
         lines.push(if self.exec {

@@ -5,7 +5,7 @@
 //! shared library of this kind of machine, whole, with a plugin's entry of its own, built for an API that we have.
 
 use object::read::ReadRef;
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
+use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader, SectionHeader};
 use object::{Architecture, Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, elf};
 
 use super::error::Step;
@@ -20,6 +20,8 @@ pub(super) struct Facts {
     pub(super) api_version: String,
     /// Whether it looks for other libraries beside itself, so that it must be opened where it lies.
     pub(super) needs_its_place: bool,
+    /// The libraries that the loader will load with it, as it names them.
+    pub(super) needed: Vec<String>,
 }
 
 /// What is wrong with a library's bytes.
@@ -92,7 +94,8 @@ pub(super) fn check<'data, R: ReadRef<'data>>(data: R, wanted: Option<&str>) -> 
     }
     let api_version = api_version(&file, data)?;
     check_version(&api_version, wanted)?;
-    Ok(Facts { api_version, needs_its_place: needs_its_place(&file) })
+    let needed = needed(&file, data).ok_or_else(cut)?;
+    Ok(Facts { api_version, needs_its_place: needs_its_place(&file), needed })
 }
 
 type Elf<'data, R> = ElfFile64<'data, Endianness, R>;
@@ -101,6 +104,20 @@ type Elf<'data, R> = ElfFile64<'data, Endianness, R>;
 fn needs_its_place<'data, R: ReadRef<'data>>(file: &Elf<'data, R>) -> bool {
     let strings = file.section_by_name(".dynstr").and_then(|section| section.data().ok()).unwrap_or_default();
     strings.windows(ORIGIN.len()).any(|window| window == ORIGIN)
+}
+
+/// Returns the names of the libraries that this one needs. None if they cannot be read.
+fn needed<'data, R: ReadRef<'data>>(file: &Elf<'data, R>, data: R) -> Option<Vec<String>> {
+    let endian = file.endian();
+    let sections = file.elf_header().sections(endian, data).ok()?;
+    let Some((entries, strings)) = sections.dynamic(endian, data).ok()? else { return Some(Vec::new()) };
+    let strings = sections.strings(endian, data, strings).ok()?;
+    let names = entries.iter().filter(|entry| entry.d_tag(endian) == elf::DT_NEEDED);
+    let name = |entry: &elf::Dyn64<Endianness>| {
+        let offset = u32::try_from(entry.d_val(endian)).ok()?;
+        Some(String::from_utf8_lossy(strings.get(offset).ok()?).into_owned())
+    };
+    names.map(name).collect()
 }
 
 /// Returns the address of a symbol that this file itself defines.

@@ -37,6 +37,13 @@ impl Signing {
         })
     }
 
+    /// Returns what is wrong with the keys, if anything is.
+    #[must_use]
+    pub fn flaw(&self) -> Option<String> {
+        let bad = self.keys.iter().find(|key| PublicKey::from_base64(key.trim()).is_err())?;
+        Some(format!("`plugins.trusted_keys`: `{}` is no minisign public key", bad.escape_debug()))
+    }
+
     /// Checks the plugin's signatures. Returns the key that signed all of its files, if one did.
     ///
     /// # Errors

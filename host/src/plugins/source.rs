@@ -101,6 +101,7 @@ fn library(
         secrets: strip_env(candidate, found),
         limits: terms.limits,
         trap_network: false,
+        watched: false,
     };
     let isolation = Isolation::of(config, &candidate.name);
     Library { plan, isolation, loaded: Mutex::new(None) }
@@ -181,9 +182,13 @@ struct Loaded {
 
 impl Library {
     fn provider(&self, name: &str) -> Result<Provider, Error> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded =
-            loaded.get_or_insert_with(|| self.load()).as_ref().map_err(|error| Error::from(error.clone()))?;
+        let mut kept = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        // A worker that did not start may do so the next time; code in our own process must not be tried twice.
+        if self.isolation == Isolation::Process {
+            kept.take_if(|loaded| loaded.is_err());
+        }
+        let loaded = kept.get_or_insert_with(|| self.load());
+        let loaded = loaded.as_ref().map_err(|error| Error::from(error.clone()))?;
         let plugin = &self.plan.found.manifest.name;
         let Some(found) = loaded.iter().find(|loaded| loaded.name == name) else {
             let reason = format!("its manifest provides `{name}`, but it did not register it");

@@ -63,7 +63,7 @@ pub struct Entry {
     description: String,
     strip_env: Vec<String>,
     source: Result<Box<dyn Source>, Error>,
-    opened: OnceLock<Result<Provider, Error>>,
+    opened: OnceLock<Provider>,
 }
 
 impl Entry {
@@ -120,10 +120,15 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// Fails with why it cannot be used, the same each time.
+    /// Fails with why it cannot be used. The next time may be another.
     pub fn provider(&self) -> Result<Provider, Error> {
         let source = self.source.as_ref().map_err(Clone::clone)?;
-        self.opened.get_or_init(|| source.open()).clone()
+        if let Some(provider) = self.opened.get() {
+            return Ok(Arc::clone(provider));
+        }
+        let provider = source.open()?;
+        // Whoever was first is the one that all have.
+        Ok(Arc::clone(self.opened.get_or_init(|| provider)))
     }
 
     /// Returns why the backend cannot be used, if that is known without opening it.

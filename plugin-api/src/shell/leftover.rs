@@ -18,7 +18,8 @@ pub(super) fn swallow(output: &std::io::PipeReader) {
         let program = ["/bin/cat", "/usr/bin/cat"].into_iter().find(|path| Path::new(path).exists());
         let argv = [program.ok_or(io::ErrorKind::NotFound)?.into()];
         let descriptors = vec![output.as_fd(), null.as_fd(), null.as_fd()];
-        let spawn = Spawn { argv: &argv, env: &[], cwd: Path::new("/"), descriptors };
+        let program = argv.first().map_or(Path::new(""), Path::new);
+        let spawn = Spawn { program, argv: &argv, env: &[], cwd: Path::new("/"), descriptors };
         spawn::spawn(&spawn).map_err(|failed| failed.error)
     };
     match start() {

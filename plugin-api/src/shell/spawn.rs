@@ -13,9 +13,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, pidfd_open, prlimit,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, pidfd_open, setrlimit,
     waitpid,
 };
 
@@ -24,7 +25,9 @@ use super::transport::Process;
 /// What to start on this machine.
 #[derive(Debug)]
 pub struct Spawn<'a> {
-    /// Program and arguments; the program by its path.
+    /// The path of the program.
+    pub program: &'a Path,
+    /// The name that it is called by, and its arguments.
     pub argv: &'a [OsString],
     /// The whole environment.
     pub env: &'a [(OsString, OsString)],
@@ -70,7 +73,7 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
     let argv = spawn.argv.iter().map(|word| c_string(word)).collect::<io::Result<Vec<_>>>()?;
     let env = spawn.env.iter().map(|(name, value)| variable(name, value)).collect::<io::Result<Vec<_>>>()?;
     let cwd = c_string(spawn.cwd.as_os_str())?;
-    let program = argv.first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let program = c_string(spawn.program.as_os_str())?;
     let mut actions = FileActions::new()?;
     let first_unused = i32::try_from(spawn.descriptors.len()).map_err(io::Error::other)?;
     let sources =
@@ -86,7 +89,7 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
     let mut pid = 0;
     // SAFETY: every pointer leads to a value that lives until the call has returned: the strings are owned by the vectors
     // above, the arrays end in a null pointer, and both attribute objects are initialised.
-    let code = unsafe {
+    let code = under_limits_of_host(|| unsafe {
         libc::posix_spawn(
             &raw mut pid,
             program.as_ptr(),
@@ -95,10 +98,9 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
             argv.as_ptr(),
             env.as_ptr(),
         )
-    };
+    });
     check(code)?;
     let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the kernel gave no process id"))?;
-    lift_limits(pid);
     // The child cannot have been reaped yet, so its number is still its own.
     pidfd_open(pid, PidfdFlags::empty()).map(|pidfd| Process { pid, pidfd }).map_err(|error| {
         // A process that cannot be watched must not run on.
@@ -112,15 +114,24 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
 /// written to, in bytes, and of open files, as `BYTES:FILES`, with `-` for none.
 pub const LIMITS_VARIABLE: &str = "HOSTEL_COMMAND_LIMITS";
 
-/// Gives a command the limits of the host: those of a worker are meant for the plugin, and not for what it starts.
-fn lift_limits(child: Pid) {
-    let Ok(text) = std::env::var(LIMITS_VARIABLE) else { return };
-    for (resource, limit) in [Resource::Data, Resource::Nofile].into_iter().zip(text.split(':')) {
-        let own = getrlimit(resource);
-        let current = limit.parse().ok().or(own.maximum);
+/// Starts a command under the limits of the host: those of a worker are meant for the plugin, and not for what it starts. A
+/// child has the limits that its parent has at that moment, so ours are lifted for as long.
+fn under_limits_of_host<T>(start: impl FnOnce() -> T) -> T {
+    static TURN: Mutex<()> = Mutex::new(());
+    let Ok(text) = std::env::var(LIMITS_VARIABLE) else { return start() };
+    // One at a time: the next would take what is lifted for its own limits.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let own = [Resource::Data, Resource::Nofile].map(|resource| (resource, getrlimit(resource)));
+    for ((resource, limit), wanted) in own.iter().zip(text.split(':')) {
+        let current = wanted.parse().ok().or(limit.maximum);
         // Where it fails, the command has the limits of the worker.
-        let _ = prlimit(Some(child), resource, Rlimit { current, maximum: own.maximum });
+        let _ = setrlimit(*resource, Rlimit { current, maximum: limit.maximum });
     }
+    let started = start();
+    for (resource, limit) in own {
+        let _ = setrlimit(resource, limit);
+    }
+    started
 }
 
 fn c_string(text: &OsStr) -> io::Result<CString> {

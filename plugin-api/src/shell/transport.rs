@@ -112,7 +112,9 @@ impl LocalTransport {
     ///
     /// Fails if the process did not start.
     pub fn spawn(launch: &Launch<'_>) -> Result<Process, Error> {
+        let program = launch.argv.first().map_or(Path::new(""), Path::new);
         let spawn = Spawn {
+            program,
             argv: &launch.argv,
             env: &launch.env,
             cwd: launch.cwd,

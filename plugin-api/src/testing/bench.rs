@@ -56,7 +56,13 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(provider: &Arc<Provider>, options: &Options) -> io::Result<Self> {
         let mark = format!("kit{:016x}", random());
-        let scratch = tempfile::Builder::new().prefix("hostel-kit-").tempdir()?;
+        let mut scratch = tempfile::Builder::new();
+        let scratch = scratch.prefix("hostel-kit-");
+        // Where the caller has a place of its own, that goes with it.
+        let scratch = match &options.state_dir {
+            Some(dir) => scratch.tempdir_in(dir)?,
+            None => scratch.tempdir()?,
+        };
         // As deep as with a host: a provider may look for the host's home above its own folder.
         let home = options.state_dir.clone().unwrap_or_else(|| scratch.path().join("home"));
         let tasks = home.join("state/tasks").join(&mark);

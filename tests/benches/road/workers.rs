@@ -59,6 +59,7 @@ pub(crate) fn start() -> Vec<Row> {
         secrets: Vec::new(),
         limits: Limits { memory: 2048, open_files: 1024 },
         trap_network: false,
+        watched: false,
     };
     let mut times = Vec::new();
     let (floor, _) = in_turns(60, spawn_bash, || {

@@ -29,6 +29,8 @@ pub struct Options {
     pub only: Option<String>,
     /// What stands for the user's `terminal.backends.NAME`.
     pub settings: Option<Value>,
+    /// Is told of the folder that is made for the check, which nobody else knows of.
+    pub on_room: Option<fn(&Path)>,
 }
 
 /// What was checked, and what came of it.
@@ -54,7 +56,7 @@ pub fn check(
     options: &Options,
     progress: &mut dyn FnMut(&Row),
 ) -> Result<Checked, SubjectError> {
-    let subject = subject::find(path, options.release)?;
+    let subject = subject::find(path, options)?;
     let mut rules = Rules::new(options.only.as_deref(), progress);
     let plugin = examine(&subject, options, &mut rules);
     Ok(Checked { plugin, report: rules.report() })
@@ -97,6 +99,7 @@ fn plan(found: &Discovered, home: &Home, pin: super::Pin) -> Plan {
         secrets: found.manifest.secrets().collect(),
         limits: LIMITS,
         trap_network: false,
+        watched: true,
     }
 }
 

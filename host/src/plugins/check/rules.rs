@@ -162,7 +162,11 @@ impl<'a> Rules<'a> {
         } else {
             let id = worker.process_id();
             drop(worker);
-            let alive = || id.is_some_and(|id| Path::new(&format!("/proc/{id}/exe")).exists());
+            // What has ended and waits for its parent counts as gone.
+            let alive = || {
+                let stat = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok());
+                stat.is_some_and(|stat| !stat.contains(") Z "))
+            };
             let until = Instant::now() + PARTING;
             while alive() && Instant::now() < until {
                 thread::sleep(Duration::from_millis(10));

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::super::manifest::{self, Manifest};
+use super::Options;
 use crate::home::{Home, HomeError, make_private};
 
 /// Why there is nothing to check.
@@ -65,9 +66,12 @@ pub(super) struct Subject {
 
 /// Finds the plugin at `path`, builds it if it is a crate, and puts it into a throw-away home. A folder that is ready is checked
 /// where it lies: who may write to it is one of the rules.
-pub(super) fn find(path: &Path, release: bool) -> Result<Subject, SubjectError> {
+pub(super) fn find(path: &Path, options: &Options) -> Result<Subject, SubjectError> {
     let folder = path.canonicalize().map_err(|error| SubjectError::Open(path.to_owned(), error))?;
     let room = tempfile::Builder::new().prefix("hostel-check-").tempdir().map_err(SubjectError::Room)?;
+    if let Some(tell) = options.on_room {
+        tell(room.path());
+    }
     let home = Home::at(room.path().join("home"))?;
     make_private(home.path()).map_err(SubjectError::Room)?;
     let is_crate = folder.join("Cargo.toml").is_file();
@@ -77,7 +81,7 @@ pub(super) fn find(path: &Path, release: bool) -> Result<Subject, SubjectError> 
     if !is_crate {
         return Ok(Subject { home, folder, _room: room });
     }
-    let library = build(&folder, release)?;
+    let library = build(&folder, options.release)?;
     let folder = assemble(&folder, &library, &home)?;
     Ok(Subject { home, folder, _room: room })
 }

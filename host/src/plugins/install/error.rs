@@ -207,6 +207,10 @@ impl InstallError {
             }
             Self::NoLibrary { is_crate: false, .. } => "put the plugin's library beside `plugin.yaml`",
             Self::Itself(_) => "name the plugin's own folder",
+            // One that is held has no kind of its own.
+            Self::Lock(error) if error.kind() != io::ErrorKind::Other => {
+                "check the permissions of Hostel's home, and that its disk can be written to"
+            }
             Self::Lock(_) => "another `hostel plugins` command is running; try again when it has ended",
             Self::Stranded { .. } => "the next `hostel plugins install`, `update` or `remove` puts it back",
             Self::Unknown(_) => "`hostel plugins list` shows what is there",

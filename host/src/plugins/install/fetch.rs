@@ -33,6 +33,9 @@ const AGAIN: &str = "try again, or download the file yourself and install that";
 
 /// Who is told how a download goes.
 pub trait Progress {
+    /// A folder was made for what comes, which nobody else knows of.
+    fn staged(&self, _folder: &Path) {}
+
     /// Something begins; `total` is its length in bytes, where that is known.
     fn start(&self, what: &str, total: Option<u64>);
 

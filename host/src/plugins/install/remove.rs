@@ -70,6 +70,15 @@ pub fn remove(home: &Home, catalog: &Catalog, name: &str, keep_data: bool) -> Re
             Err(error) => warnings.push(format!("failed to remove `{}`: {error}", data.display())),
         }
     }
+    if !keep_data {
+        let provides = catalog.get(name).and_then(|candidate| candidate.found.as_ref());
+        let backends = provides.map_or_else(Vec::new, |found| found.manifest.provides.clone());
+        for tasks in backends.iter().map(|backend| home.tasks_of(backend)).filter(|tasks| tasks.exists()) {
+            if let Err(error) = discard(&tasks) {
+                warnings.push(format!("failed to remove `{}`: {error}", tasks.display()));
+            }
+        }
+    }
     Ok(Removed { name: name.to_owned(), folder, linked, was_enabled, kept_data, warnings })
 }
 

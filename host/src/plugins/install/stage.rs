@@ -40,6 +40,7 @@ pub(super) fn stage(
     let what = source.to_string();
     let staging = place::staging(home)?;
     let near = staging.path();
+    progress.staged(near);
     let into = near.join("tree");
     // Whatever the umask is: a folder that others may write to is not loaded from.
     let made =

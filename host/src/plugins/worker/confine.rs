@@ -4,17 +4,16 @@
 //! come before the library is opened, since its constructors are the plugin's code too. A plugin that may do everything is
 //! not confined at all: confinement also keeps `sudo` and other programs of a higher standing from working in its commands.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
-    RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use super::super::permissions::{Host, Network, Permissions};
 use super::message::Hello;
-use super::syscalls;
+use super::{paths, syscalls};
 
 /// What every program reads: libraries, names, zones, certificates, the machine's description. Nothing of any user's.
 const SYSTEM: [&str; 27] = [
@@ -47,6 +46,9 @@ const SYSTEM: [&str; 27] = [
     "/dev/zero",
 ];
 
+/// Where programs are, for a plugin that may start them.
+const PROGRAMS: [&str; 5] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
+
 /// The newest rules that are asked for. An older kernel enforces those that it knows.
 const NEWEST: ABI = ABI::V6;
 
@@ -73,7 +75,7 @@ pub(super) fn confine(hello: &Hello) -> Result<Vec<String>, ConfineError> {
     if permissions.is_everything() {
         return Ok(Vec::new());
     }
-    let mut unenforced = limits_of(permissions);
+    let mut unenforced = not_enforceable(permissions);
     for folder in hello.state_dirs.iter().chain([&hello.data_dir]) {
         crate::home::make_private(folder).map_err(|error| ConfineError::Folder(folder.clone(), error))?;
     }
@@ -82,12 +84,16 @@ pub(super) fn confine(hello: &Hello) -> Result<Vec<String>, ConfineError> {
     Ok(unenforced)
 }
 
-/// What no kernel that we know can hold a plugin to, whatever it asks for.
-pub(crate) fn limits_of(permissions: &Permissions) -> Vec<String> {
+/// What no kernel that we know can hold a plugin with these permissions to, a line each.
+#[must_use]
+pub fn not_enforceable(permissions: &Permissions) -> Vec<String> {
     let Network::Hosts(hosts) = &permissions.network else { return Vec::new() };
     let mut lines = Vec::new();
     if hosts.iter().any(|host| matches!(host, Host::Tcp(..))) {
-        lines.push("the kernel holds it to the ports of its hosts, not to the hosts".to_owned());
+        lines.push(
+            "the kernel holds it to the ports of its hosts, not to the hosts; UDP is open, for names"
+                .to_owned(),
+        );
     }
     if hosts.iter().any(|host| matches!(host, Host::Unix(_))) {
         lines.push("the kernel cannot tell one socket on this machine from another".to_owned());
@@ -95,36 +101,25 @@ pub(crate) fn limits_of(permissions: &Permissions) -> Vec<String> {
     lines
 }
 
-/// What this kernel can do of what is needed, for the doctor: none if it can do all.
+/// What this kernel cannot enforce of what it is asked to, a line each, for the doctor.
 #[must_use]
-pub fn kernel_lacks() -> Option<String> {
-    // The rules are made and not applied.
-    let made = Ruleset::default()
-        .set_compatibility_hard()
-        .and_then(|rules| rules.handle_access(AccessFs::from_all(ABI::V1)))
-        .and_then(Ruleset::create);
-    if made.is_err() {
-        return Some(
-            "this kernel has no Landlock: a plugin's permissions for files are not enforced".to_owned(),
-        );
+pub fn kernel_lacks() -> Vec<String> {
+    // Rules are made and not applied; what the kernel does not know is an error, and not passed over.
+    let strict = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let files = |abi| strict().handle_access(AccessFs::from_all(abi)).and_then(Ruleset::create).is_ok();
+    let ports = || strict().handle_access(AccessNet::ConnectTcp).and_then(Ruleset::create).is_ok();
+    let scopes = || strict().scope(Scope::Signal).and_then(Ruleset::create).is_ok();
+    if !files(ABI::V1) {
+        let line = "this kernel has no Landlock: a plugin's permissions for files are not enforced (Linux 5.13 has it)";
+        return vec![line.to_owned()];
     }
-    let ports = Ruleset::default()
-        .set_compatibility_hard()
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(ABI::V4)))
-        .and_then(Ruleset::create);
-    ports.err().map(|_| "this kernel's Landlock knows no TCP ports (Linux 6.7 does)".to_owned())
-}
-
-/// Makes what the kernel does not know an error, in place of passing over it.
-trait Hard: Sized {
-    fn set_compatibility_hard(self) -> Result<Self, landlock::RulesetError>;
-}
-
-impl Hard for Ruleset {
-    fn set_compatibility_hard(self) -> Result<Self, landlock::RulesetError> {
-        use landlock::{CompatLevel, Compatible};
-        Ok(self.set_compatibility(CompatLevel::HardRequirement))
-    }
+    let lines = [
+        (files(ABI::V3), "lets a plugin empty files that it may not write to (Linux 6.2 does not)"),
+        (ports(), "knows no TCP ports (Linux 6.7 does)"),
+        (scopes(), "lets a plugin that starts programs signal other processes (Linux 6.12 does not)"),
+    ];
+    let lacking = lines.into_iter().filter(|(has, _)| !has);
+    lacking.map(|(_, line)| format!("this kernel's Landlock {line}")).collect()
 }
 
 fn files_and_ports(hello: &Hello) -> Result<Vec<String>, ConfineError> {
@@ -136,7 +131,8 @@ fn files_and_ports(hello: &Hello) -> Result<Vec<String>, ConfineError> {
     }
     let ports = matches!(permissions.network, Network::Hosts(_));
     if ports {
-        rules = rules.handle_access(AccessNet::ConnectTcp)?;
+        // Nobody is to call it: no rule allows that.
+        rules = rules.handle_access(AccessNet::ConnectTcp | AccessNet::BindTcp)?;
     }
     // Nobody outside may be signalled, nor spoken to by names that are no files.
     let mut rules = rules.scope(Scope::Signal | Scope::AbstractUnixSocket)?.create()?;
@@ -155,35 +151,27 @@ fn files_and_ports(hello: &Hello) -> Result<Vec<String>, ConfineError> {
         }
     }
     let status = rules.restrict_self()?;
-    let mut lines = Vec::new();
-    if status.ruleset != RulesetStatus::FullyEnforced {
-        lines.extend(kernel_lacks());
-    }
-    Ok(lines)
+    Ok(if status.ruleset == RulesetStatus::FullyEnforced { Vec::new() } else { kernel_lacks() })
 }
 
 fn grant_files(mut rules: RulesetCreated, hello: &Hello) -> Result<RulesetCreated, ConfineError> {
     let permissions = &hello.permissions;
     let read = AccessFs::from_read(NEWEST);
     let read = if permissions.exec { read } else { read & !AccessFs::Execute };
-    let all = AccessFs::from_all(NEWEST);
+    let all = AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let all = if permissions.exec { all } else { all & !AccessFs::Execute };
-    let own = [hello.folder.clone(), PathBuf::from("/proc/self")];
-    let readable = own
-        .into_iter()
-        .chain(SYSTEM.map(PathBuf::from))
-        .chain(permissions.read.iter().filter_map(|path| expand(path)));
-    for path in readable {
-        rules = grant(rules, &path, read)?;
+    let own: Vec<PathBuf> = hello.state_dirs.iter().chain([&hello.data_dir]).cloned().collect();
+    let written: Vec<PathBuf> = permissions.write.iter().filter_map(|path| expand(path)).collect();
+    let zones: Vec<PathBuf> =
+        own.iter().chain(&written).filter_map(|path| path.canonicalize().ok()).collect();
+    let readable =
+        [hello.folder.clone(), PathBuf::from("/proc/self")].into_iter().chain(SYSTEM.map(PathBuf::from));
+    let programs = PROGRAMS.map(PathBuf::from).into_iter().filter(|_| permissions.exec);
+    for path in readable.chain(programs).chain(permissions.read.iter().filter_map(|path| expand(path))) {
+        rules = grant(rules, &path, &zones, read)?;
     }
-    if permissions.exec {
-        for path in ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"] {
-            rules = grant(rules, Path::new(path), read)?;
-        }
-    }
-    let own = hello.state_dirs.iter().chain([&hello.data_dir]).cloned().chain([PathBuf::from("/dev/null")]);
-    for path in own.chain(permissions.write.iter().filter_map(|path| expand(path))) {
-        rules = grant(rules, &path, all)?;
+    for path in own.into_iter().chain([PathBuf::from("/dev/null")]).chain(written) {
+        rules = grant(rules, &path, &zones, all)?;
     }
     Ok(rules)
 }
@@ -192,13 +180,15 @@ fn grant_files(mut rules: RulesetCreated, hello: &Hello) -> Result<RulesetCreate
 fn grant(
     rules: RulesetCreated,
     path: &Path,
+    zones: &[PathBuf],
     access: landlock::BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, ConfineError> {
-    let Ok(fd) = PathFd::new(path) else { return Ok(rules) };
+    // The kernel's own link, which is nobody else's.
+    let zones = if path.starts_with("/proc") { &[] } else { zones };
+    let Some(granted) = paths::open(path, zones) else { return Ok(rules) };
     // Rights of folders are no rights of a file.
-    let is_folder = fs::metadata(path).is_ok_and(|meta| meta.is_dir());
-    let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
-    Ok(rules.add_rule(PathBeneath::new(fd, access))?)
+    let access = if granted.is_folder { access } else { access & AccessFs::from_file(NEWEST) };
+    Ok(rules.add_rule(PathBeneath::new(granted.fd, access))?)
 }
 
 /// Returns the path that a permission means.

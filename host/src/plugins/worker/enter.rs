@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use hostel_plugin_api::Surroundings;
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, getppid, set_dumpable_behavior, set_parent_process_death_signal,
+};
 
 use super::super::error::{LoadError, Step};
 use super::super::load::{Discovered, Registered};
@@ -37,6 +39,7 @@ pub fn worker_main(words: &[String]) -> ExitCode {
 }
 
 fn enter(words: &[String]) -> io::Result<()> {
+    rustix::thread::set_name(c"hostel-worker")?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let keeper = words.first().and_then(|word| word.parse().ok()).and_then(Pid::from_raw);
     if keeper.is_none() || getppid() != keeper {
@@ -53,6 +56,9 @@ fn enter(words: &[String]) -> io::Result<()> {
         Kind::HELLO => serde_json::from_slice(&hello.body)?,
         _ => return Err(io::Error::other("the host did not say hello")),
     };
+    if hello.watched {
+        set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+    }
     log::forward_to(Arc::clone(&writer), hello.log_level);
     let welcome = |welcome: &Welcome| writer.send_json(Kind::HELLO, 0, welcome);
     match load(hello) {
@@ -106,7 +112,7 @@ fn load(hello: Hello) -> Result<(Vec<Registered>, Vec<String>), LoadError> {
             "see `hostel doctor`",
         )
     };
-    let limits = hello.limits.apply(!hello.permissions.exec);
+    let limits = hello.limits.apply(hello.permissions.exec);
     limits.map_err(|error| start("limited", &error))?;
     // Nothing of the plugin's has run yet, and no thread but this one: what is given up here is given up for all of it.
     let unenforced = confine(&hello).map_err(|error| start("confined", &error))?;

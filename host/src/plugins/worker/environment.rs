@@ -9,8 +9,8 @@ use hostel_plugin_api::{
 use serde::de::DeserializeOwned;
 
 use super::frame::Kind;
+use super::lifecycle::{Worker, grant};
 use super::link::{Link, Sent, either};
-use super::manager::{Worker, grant};
 use super::message::Call;
 use super::running::WINDOW;
 use super::slot::{End, Slot};
@@ -25,9 +25,11 @@ const FINDING: Duration = Duration::from_secs(30);
 const LETTING_GO: Duration = Duration::from_secs(16);
 /// How long reading or writing a file may take.
 const FILES: Duration = Duration::from_secs(120);
+/// The largest file that is read through a worker.
+const LONGEST_FILE: usize = 256 << 20;
 /// How long a worker may take to end a command whose time is up, or that was cancelled, before it is killed. The shared shell
 /// session needs three seconds at the most.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(4);
 /// How often a caller without a descriptor is asked whether it has cancelled.
 const ASKING: Duration = Duration::from_millis(50);
 /// Why an environment is made that is to be cleaned up at once; the value of `extra.purpose`.
@@ -60,7 +62,7 @@ impl RemoteEnvironment {
         let link = worker.live()?;
         let creation = Box::new(Creation::from(request.clone()));
         let call = Call::CreateEnvironment { provider: provider.to_owned(), request: creation };
-        let (number, _) = worker.ask_with(&link, &call, &Stdin::Empty, limit)?;
+        let (number, _) = worker.ask_with(&link, &call, &Stdin::Empty, 0, limit)?;
         Ok(Self { worker: Arc::clone(worker), provider: provider.to_owned(), link, number, request })
     }
 
@@ -79,10 +81,11 @@ impl RemoteEnvironment {
         &self,
         call: &Call,
         input: &Stdin,
+        most: usize,
         limit: Duration,
     ) -> Result<(T, Vec<u8>), Error> {
         self.alive()?;
-        self.worker.ask_with(&self.link, call, input, limit)
+        self.worker.ask_with(&self.link, call, input, most, limit)
     }
 
     /// Passes output on, and makes room for more.
@@ -158,7 +161,7 @@ impl Environment for RemoteEnvironment {
             .map_err(|error| Error::io("failed to make a call's event", &error).not_started())?;
         let sent = self.link.send(&call, &stdin, slot);
         drop(stdin);
-        let sent = sent.map_err(|death| self.worker.crashed(&death, &call).not_started())?;
+        let sent = sent.map_err(|unsent| self.worker.unsent(unsent, &call))?;
         let outcome = self.follow(&sent, &call, io);
         self.link.forget(sent.id);
         outcome
@@ -167,17 +170,20 @@ impl Environment for RemoteEnvironment {
     /// Where the worker has crashed, the provider is told in a new one: the environment is made once more, which attaches to
     /// what there is, and is cleaned up.
     fn cleanup(&self) -> Result<(), Error> {
-        if !self.link.is_dead() {
-            return self
-                .ask(&Call::Cleanup { environment: self.number }, &Stdin::Empty, LETTING_GO)
-                .map(|(done, _)| done);
+        let let_go = |environment: &Self| {
+            let call = Call::Cleanup { environment: environment.number };
+            environment.ask(&call, &Stdin::Empty, 0, LETTING_GO).map(|(done, _)| done)
+        };
+        match let_go(self) {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::LOST | ErrorKind::CRASHED) && self.link.is_dead() =>
+            {
+                let mut request = self.request.clone();
+                request.extra.insert("purpose".into(), CLEANUP.into());
+                let_go(&Self::made(&self.worker, &self.provider, request, FINDING)?)
+            }
+            done => done,
         }
-        let mut request = self.request.clone();
-        request.extra.insert("purpose".into(), CLEANUP.into());
-        let again = Self::made(&self.worker, &self.provider, request, FINDING)?;
-        again
-            .ask(&Call::Cleanup { environment: again.number }, &Stdin::Empty, LETTING_GO)
-            .map(|(done, _)| done)
     }
 
     fn persist(&self) -> Result<(), Error> {
@@ -185,17 +191,18 @@ impl Environment for RemoteEnvironment {
             // What could be saved is gone with the worker.
             return Ok(());
         }
-        self.ask(&Call::Persist { environment: self.number }, &Stdin::Empty, LETTING_GO).map(|(done, _)| done)
+        self.ask(&Call::Persist { environment: self.number }, &Stdin::Empty, 0, LETTING_GO)
+            .map(|(done, _)| done)
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, Error> {
         let call = Call::ReadFile { environment: self.number, path: path.to_owned() };
-        self.ask::<()>(&call, &Stdin::Empty, FILES).map(|((), contents)| contents)
+        self.ask::<()>(&call, &Stdin::Empty, LONGEST_FILE, FILES).map(|((), contents)| contents)
     }
 
     fn write_file(&self, path: &str, contents: &[u8]) -> Result<(), Error> {
         let call = Call::WriteFile { environment: self.number, path: path.to_owned() };
-        self.ask(&call, &Stdin::Bytes(contents.to_vec()), FILES).map(|(done, _)| done)
+        self.ask(&call, &Stdin::Bytes(contents.to_vec()), 0, FILES).map(|(done, _)| done)
     }
 }
 
@@ -203,7 +210,8 @@ impl Drop for RemoteEnvironment {
     fn drop(&mut self) {
         if !self.link.is_dead() {
             // Nobody waits for the answer.
-            let _ = self.link.send(&Call::Release { environment: self.number }, &Stdin::Empty, Slot::quiet());
+            let _ =
+                self.link.send(&Call::Release { environment: self.number }, &Stdin::Empty, Slot::quiet(0));
         }
     }
 }

@@ -6,12 +6,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::masks::Masks;
 use super::serve::lock;
 
 /// Lines that are kept.
 const LINES: usize = 8;
-/// Bytes of one line that are kept.
-const LONGEST: u64 = 512;
+/// Bytes of one line that are read at a time: a secret that lies across the cut would be shown.
+const LONGEST: u64 = 64 << 10;
 /// Characters of the last words in a message.
 const SHOWN: usize = 400;
 /// How long the last words may take to arrive after a crash. A child that was left may hold the pipe.
@@ -20,8 +21,7 @@ const LAST: Duration = Duration::from_millis(200);
 /// The collector.
 pub(super) struct Errors {
     plugin: String,
-    /// Values that must not be shown.
-    secrets: Vec<String>,
+    masks: Arc<Masks>,
     said: Mutex<Said>,
     ended: Condvar,
 }
@@ -33,13 +33,11 @@ struct Said {
 }
 
 impl Errors {
-    /// Reads `pipe` on a thread of its own until it ends. Of `secrets` nothing is shown.
-    pub(super) fn collect(plugin: &str, pipe: PipeReader, mut secrets: Vec<String>) -> Arc<Self> {
-        // A value of a few characters would blank out half of every line.
-        secrets.retain(|value| value.len() >= 4);
+    /// Reads `pipe` on a thread of its own until it ends.
+    pub(super) fn collect(plugin: &str, pipe: PipeReader, masks: Arc<Masks>) -> Arc<Self> {
         let errors = Arc::new(Self {
             plugin: plugin.to_owned(),
-            secrets,
+            masks,
             said: Mutex::default(),
             ended: Condvar::new(),
         });
@@ -74,11 +72,8 @@ impl Errors {
 
     /// Makes a line fit to be shown.
     fn clean(&self, line: &[u8]) -> String {
-        let mut text = String::from_utf8_lossy(line).trim().to_owned();
-        for secret in &self.secrets {
-            text = text.replace(secret.as_str(), "***");
-        }
-        text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
+        let text = self.masks.hide(&String::from_utf8_lossy(line));
+        text.trim().chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
     }
 
     /// Returns the last lines as one, once the worker has ended.
@@ -104,7 +99,7 @@ mod tests {
     #[test]
     fn the_last_lines_are_kept_without_secrets_and_control_characters() {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let errors = Errors::collect("p", reader, vec!["s3cret".into(), "x".into()]);
+        let errors = Errors::collect("p", reader, Arc::new(Masks::of(["s3cret".into(), "x".into()])));
         for number in 0..20 {
             writeln!(writer, "line {number}").unwrap();
         }

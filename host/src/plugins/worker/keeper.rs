@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use super::start::{OWN_NAME, OWN_PROGRAM};
 use hostel_plugin_api::shell::{Process, Spawn, spawn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -52,6 +53,7 @@ pub fn keeper_main(words: &[String]) -> ExitCode {
 }
 
 fn keep(words: &[String]) -> io::Result<()> {
+    rustix::thread::set_name(c"hostel-keeper")?;
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let socket = io::stdout().as_fd().try_clone_to_owned()?;
     let null: OwnedFd = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?.into();
@@ -110,9 +112,6 @@ fn watch(line: &mut UnixStream, children: &mut UnixStream, worker: &Process) -> 
             Ok(_) => {}
         }
         let [ended, child, said] = fds.map(|fd| !fd.revents().is_empty());
-        if ended {
-            return Ok(parting.is_some());
-        }
         let mut bytes = [0; 64];
         if child {
             // Only a bell.
@@ -126,19 +125,28 @@ fn watch(line: &mut UnixStream, children: &mut UnixStream, worker: &Process) -> 
                 _ => return Ok(false),
             }
         }
+        // Last: the good-bye was said before the worker was told to end, and both may show at once.
+        if ended {
+            return Ok(parting.is_some());
+        }
     }
 }
 
 fn start(words: &[String], socket: &OwnedFd) -> io::Result<Process> {
-    let program = std::env::current_exe()?;
-    let program = if program.exists() { program } else { Path::new("/proc/self/exe").to_owned() };
     let own = std::process::id().to_string();
     let words = [super::WORKER_COMMAND, own.as_str()].into_iter().chain(words.iter().map(String::as_str));
-    let argv: Vec<_> = [program.into_os_string()].into_iter().chain(words.map(Into::into)).collect();
+    let argv: Vec<_> = [OWN_NAME.into()].into_iter().chain(words.map(Into::into)).collect();
     let env: Vec<_> = std::env::vars_os().collect();
     let errors = io::stderr();
     let descriptors = vec![socket.as_fd(), errors.as_fd(), errors.as_fd()];
-    spawn(&Spawn { argv: &argv, env: &env, cwd: Path::new("/"), descriptors }).map_err(|error| error.error)
+    spawn(&Spawn {
+        program: Path::new(OWN_PROGRAM),
+        argv: &argv,
+        env: &env,
+        cwd: Path::new("/"),
+        descriptors,
+    })
+    .map_err(|error| error.error)
 }
 
 /// Waits for the children that have ended, except the worker.

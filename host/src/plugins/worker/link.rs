@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hostel_plugin_api::Stdin;
 use hostel_plugin_api::shell::Process;
+use hostel_plugin_api::{Error, ErrorKind, Stdin};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::IoSlice;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -20,6 +20,7 @@ use super::errors::Errors;
 use super::frame::{self, FrameReader, Kind, LONGEST_PIECE};
 use super::keeper::{EXITED, GOODBYE, KILL, SIGNALLED};
 use super::log;
+use super::masks::Masks;
 use super::message::{Call, Hello, Record, Welcome};
 use super::serve::{LOST_CONNECTION, lock};
 use super::slot::{Death, End, Slot};
@@ -29,8 +30,11 @@ use crate::signals::signal_name;
 /// How long a worker may take from its start to its welcome. A plugin's `register` may do some work once.
 const WELCOME: Duration = Duration::from_secs(10);
 
+/// The longest answer or record. Output and files come in pieces.
+const LONGEST_ANSWER: usize = 1 << 20;
+
 /// How long we wait to be told how a worker ended once its socket is closed.
-const VERDICT: Duration = Duration::from_millis(500);
+const VERDICT: Duration = Duration::from_secs(2);
 
 /// One worker that is running, or was.
 pub(super) struct Link {
@@ -41,6 +45,7 @@ pub(super) struct Link {
     last_call: AtomicU32,
     errors: Arc<Errors>,
     keeper: Pid,
+    masks: Arc<Masks>,
 }
 
 #[derive(Default)]
@@ -59,6 +64,14 @@ pub(super) struct Sent {
     pub(super) slot: Arc<Slot>,
 }
 
+/// Why a call was not sent.
+pub(super) enum Unsent {
+    /// The worker is no more.
+    Died(Arc<Death>),
+    /// It cannot be sent.
+    Refused(Error),
+}
+
 impl Link {
     /// Says hello to a worker that was started, and waits for its answer.
     ///
@@ -67,12 +80,16 @@ impl Link {
         plugin: &str,
         started: Started,
         hello: &Hello,
-        secrets: Vec<String>,
+        masks: Arc<Masks>,
         on_death: impl FnOnce(&Death) + Send + 'static,
     ) -> Result<(Arc<Self>, Welcome), Arc<Death>> {
         let Started { keeper, line, socket, errors } = started;
         let refused = |error: &io::Error| {
-            Arc::new(Death { how: format!("could not be spoken to: {error}"), last_words: None })
+            Arc::new(Death {
+                how: format!("could not be spoken to: {error}"),
+                last_words: None,
+                from_outside: false,
+            })
         };
         let reading = socket.try_clone().map_err(|error| refused(&error))?;
         let link = Arc::new(Self {
@@ -81,10 +98,11 @@ impl Link {
             line: Mutex::new(line),
             calls: Mutex::default(),
             last_call: AtomicU32::new(0),
-            errors: Errors::collect(plugin, errors, secrets),
+            errors: Errors::collect(plugin, errors, Arc::clone(&masks)),
             keeper: keeper.pid,
+            masks,
         });
-        let welcome = Arc::new(Slot::quiet());
+        let welcome = Arc::new(Slot::quiet(0));
         lock(&link.calls).slots.insert(0, Arc::clone(&welcome));
         let theirs = Arc::clone(&link);
         let read = move || theirs.read(reading, &keeper, on_death);
@@ -127,12 +145,12 @@ impl Link {
     /// Sends a call, and before it what it reads or writes.
     ///
     /// Nothing was started if this fails.
-    pub(super) fn send(&self, call: &Call, input: &Stdin, slot: Slot) -> Result<Sent, Arc<Death>> {
+    pub(super) fn send(&self, call: &Call, input: &Stdin, slot: Slot) -> Result<Sent, Unsent> {
         let slot = Arc::new(slot);
         let id = self.last_call.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
         let mut calls = lock(&self.calls);
         if let Some(death) = &calls.death {
-            return Err(Arc::clone(death));
+            return Err(Unsent::Died(Arc::clone(death)));
         }
         calls.slots.insert(id, Arc::clone(&slot));
         drop(calls);
@@ -140,14 +158,15 @@ impl Link {
         if let Err(error) = self.write(call, input, id) {
             lock(&self.calls).slots.remove(&id);
             if error.kind() == io::ErrorKind::InvalidInput {
-                let last_words = None;
-                return Err(Arc::new(Death { how: format!("cannot be asked that: {error}"), last_words }));
+                let message = format!("the request is too long: {error}");
+                return Err(Unsent::Refused(Error::new(ErrorKind::INVALID_REQUEST, message).not_started()));
             }
             self.kill("does not read what it is sent");
             // The reading thread tells how it ended.
             sent.slot.finish(End::Died(Arc::new(Death {
                 how: format!("could not be spoken to: {error}"),
                 last_words: None,
+                from_outside: false,
             })));
         }
         Ok(sent)
@@ -204,7 +223,7 @@ impl Link {
             match reader.read() {
                 Ok(frame) => {
                     if !self.receive(frame) {
-                        break Some("sent more output than it was granted".to_owned());
+                        break Some("sent more than it was asked for".to_owned());
                     }
                 }
                 Err(frame::FrameError::Closed | frame::FrameError::Io(_)) => break None,
@@ -214,8 +233,8 @@ impl Link {
         if let Some(broken) = broken {
             self.kill(&broken);
         }
-        let how = self.verdict();
-        let death = Arc::new(Death { how, last_words: self.errors.last_words() });
+        let (how, from_outside) = self.verdict();
+        let death = Arc::new(Death { how, last_words: self.errors.last_words(), from_outside });
         let mut calls = lock(&self.calls);
         calls.death = Some(Arc::clone(&death));
         let (slots, parted) = (std::mem::take(&mut calls.slots), calls.parted);
@@ -233,6 +252,9 @@ impl Link {
 
     /// Returns false if the worker broke the rules.
     fn receive(&self, frame: frame::Frame) -> bool {
+        if frame.kind != Kind::DATA && frame.body.len() > LONGEST_ANSWER {
+            return false;
+        }
         match frame.kind {
             Kind::DATA => {
                 let slot = lock(&self.calls).slots.get(&frame.call).cloned();
@@ -245,7 +267,7 @@ impl Link {
             }
             Kind::LOG => {
                 if let Ok(record) = serde_json::from_slice::<Record>(&frame.body) {
-                    log::write(&self.plugin, &record);
+                    log::write(&self.plugin, &record, &self.masks);
                 }
                 true
             }
@@ -255,33 +277,52 @@ impl Link {
     }
 
     /// Finds out how the worker ended; it is killed if it has not, for it can do nothing without its socket.
-    fn verdict(&self) -> String {
-        let told = self.told().or_else(|| {
+    /// Returns with it whether somebody else has killed it.
+    fn verdict(&self) -> (String, bool) {
+        let mut told = self.told();
+        if told.is_none() {
             self.kill("closed its connection to Hostel");
-            self.told()
-        });
-        if let Some(why) = lock(&self.calls).killed.clone() {
-            return format!("{why}, and was killed");
+            told = self.told();
         }
-        match told {
-            Some([SIGNALLED, signal]) => format!("crashed ({})", signal_name(i32::from(signal))),
-            Some([EXITED, code]) if i32::from(code) == LOST_CONNECTION => {
-                "lost its connection to Hostel".to_owned()
+        let killed = lock(&self.calls).killed.clone().map(|why| format!("{why}, and was killed"));
+        match (told, killed) {
+            // Whatever we meant to do: this was quicker.
+            (Some(Told::Signal(signal)), _) if signal != SIGKILL => {
+                (format!("crashed ({})", signal_name(signal)), false)
             }
-            Some([EXITED, code]) => format!("ended its process (exit code {code})"),
-            _ => "was killed from outside".to_owned(),
+            (Some(Told::Exit(LOST_CONNECTION)), _) => ("lost its connection to Hostel".to_owned(), false),
+            (Some(Told::Nothing), _) => ("was killed from outside".to_owned(), true),
+            (_, Some(killed)) => (killed, false),
+            (Some(Told::Signal(signal)), None) => (format!("crashed ({})", signal_name(signal)), true),
+            (Some(Told::Exit(code)), None) => (format!("ended its process (exit code {code})"), false),
+            (None, None) => ("closed its connection to Hostel".to_owned(), false),
         }
     }
 
-    /// Waits for what the keeper says.
-    fn told(&self) -> Option<[u8; 2]> {
+    /// Waits for what the keeper says. None if it says nothing in time.
+    fn told(&self) -> Option<Told> {
         let mut line = lock(&self.line).try_clone().ok()?;
         line.set_read_timeout(Some(VERDICT)).ok()?;
         let mut report = [0; 2];
-        line.read_exact(&mut report).ok()?;
-        Some(report)
+        match line.read_exact(&mut report) {
+            Ok(()) if report[0] == SIGNALLED => Some(Told::Signal(report[1].into())),
+            Ok(()) if report[0] == EXITED => Some(Told::Exit(report[1].into())),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => None,
+            Ok(()) | Err(_) => Some(Told::Nothing),
+        }
     }
 }
+
+/// What a keeper has to say of its worker.
+enum Told {
+    Exit(i32),
+    Signal(i32),
+    /// It is gone itself.
+    Nothing,
+}
+
+/// The signal with which we kill.
+const SIGKILL: i32 = 9;
 
 /// Sends the beginning of a frame together with a descriptor.
 fn send_with(socket: &UnixStream, bytes: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<()> {

@@ -8,6 +8,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use super::frame::Kind;
+use super::masks::Masks;
 use super::message::Record;
 use super::serve::Writer;
 
@@ -41,8 +42,9 @@ fn number(level: Level) -> u8 {
 }
 
 /// Writes a worker's record down.
-pub(super) fn write(plugin: &str, record: &Record) {
-    let (from, message) = (record.target.escape_debug(), record.message.as_str());
+pub(super) fn write(plugin: &str, record: &Record, masks: &Masks) {
+    let (from, message) =
+        (record.target.escape_debug(), masks.hide(&record.message).replace(char::is_control, " "));
     match record.level {
         1 => tracing::error!(target: "plugin", plugin, %from, "{message}"),
         2 => tracing::warn!(target: "plugin", plugin, %from, "{message}"),
@@ -51,6 +53,9 @@ pub(super) fn write(plugin: &str, record: &Record) {
         _ => tracing::trace!(target: "plugin", plugin, %from, "{message}"),
     }
 }
+
+/// More of a record is cut off, in bytes.
+const LONGEST: usize = 32 << 10;
 
 struct Forward {
     writer: Arc<Writer>,
@@ -78,6 +83,9 @@ impl Subscriber for Forward {
         let mut line = Line::default();
         event.record(&mut line);
         let target = line.from.unwrap_or_else(|| event.metadata().target().to_owned());
+        if line.text.len() > LONGEST {
+            line.text = line.text.chars().take(LONGEST / 4).collect();
+        }
         let record = Record { level: number(*event.metadata().level()), target, message: line.text };
         // If it fails, the host is gone, and so is its log.
         let _ = self.writer.send_json(Kind::LOG, 0, &record);

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::super::error::{LoadError, Step};
 use super::super::permissions::Permissions;
 use super::limits::Limits;
+use super::masks::Masks;
 use super::values::{Creation, Execution};
 
 /// The version of the protocol: raised when a peer of the version before could misunderstand.
@@ -43,6 +44,9 @@ pub struct Hello {
     /// Whether it is to die of the first socket that it makes.
     #[serde(default)]
     pub trap_network: bool,
+    /// Whether the user's other processes may look into it.
+    #[serde(default)]
+    pub watched: bool,
 }
 
 /// The worker's first frame.
@@ -253,6 +257,15 @@ pub struct Failure {
     may_have_started: bool,
     #[serde(default)]
     extra: Extra,
+}
+
+impl Failure {
+    /// Takes out what must not be shown.
+    pub(super) fn hiding(mut self, masks: &Masks) -> Self {
+        self.message = masks.hide(&self.message);
+        self.hint = self.hint.map(|hint| masks.hide(&hint));
+        self
+    }
 }
 
 fn yes() -> bool {

@@ -5,7 +5,7 @@
 //! behind a link: the *keeper*, which has none of the plugin's code and cleans up whatever happens, and the *worker*, which
 //! is confined to the plugin's permissions before it loads the library. `docs/plugin-protocol.md` describes what they say.
 //!
-//! The host's side: `manager` starts and restarts, `link` and `slot` carry calls, `provider` and `environment` look like those
+//! The host's side: `lifecycle` starts and restarts, `link` and `slot` carry calls, `provider` and `environment` look like those
 //! of any backend. The other side: `keeper`, `enter` (the start), `confine`, `serve` and `running` (the calls).
 
 mod breaker;
@@ -16,11 +16,13 @@ mod errors;
 pub mod frame;
 mod incoming;
 mod keeper;
+mod lifecycle;
 mod limits;
 mod link;
 mod log;
-mod manager;
+mod masks;
 pub mod message;
+mod paths;
 mod provider;
 mod running;
 mod serve;
@@ -29,10 +31,10 @@ mod start;
 mod syscalls;
 pub mod values;
 
-pub use confine::kernel_lacks;
+pub use confine::{kernel_lacks, not_enforceable};
 pub use enter::{WORKER_COMMAND, worker_main};
 pub use keeper::{KEEPER_COMMAND, keeper_main};
+pub use lifecycle::{Plan, Ready, Worker};
 pub use limits::Limits;
-pub use manager::{Plan, Ready, Worker};
 pub use provider::RemoteProvider;
 pub use start::this_program_serves_workers;

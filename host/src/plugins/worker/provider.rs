@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::environment::RemoteEnvironment;
-use super::manager::Worker;
+use super::lifecycle::Worker;
 use super::message::{Attribute, Call};
 use super::values::{Check, Verdict};
 use crate::registry::CHEAP;

@@ -17,6 +17,8 @@ pub(super) struct Death {
     pub(super) how: String,
     /// The last that it said on its standard error.
     pub(super) last_words: Option<String>,
+    /// Whether somebody else has killed it.
+    pub(super) from_outside: bool,
 }
 
 /// What came of a call.
@@ -34,25 +36,28 @@ pub(super) struct Slot {
     changed: Condvar,
     /// Shows that something has come, for a caller that must watch something else as well.
     bell: Option<OwnedFd>,
+    /// How many bytes may come in all.
+    most: usize,
 }
 
 #[derive(Default)]
 struct State {
     data: VecDeque<Vec<u8>>,
     queued: usize,
+    received: usize,
     end: Option<End>,
 }
 
 impl Slot {
-    /// Makes a slot for a caller that only waits.
-    pub(super) fn quiet() -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), bell: None }
+    /// Makes a slot for a caller that only waits, and takes no more data than this.
+    pub(super) fn quiet(most: usize) -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), bell: None, most }
     }
 
     /// Makes a slot with a descriptor to poll.
     pub(super) fn with_bell() -> std::io::Result<Self> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { bell: Some(bell), ..Self::quiet() })
+        Ok(Self { bell: Some(bell), ..Self::quiet(usize::MAX) })
     }
 
     pub(super) fn bell(&self) -> Option<BorrowedFd<'_>> {
@@ -63,7 +68,8 @@ impl Slot {
     pub(super) fn push(&self, data: Vec<u8>) -> bool {
         let mut state = lock(&self.state);
         state.queued += data.len();
-        let allowed = state.queued <= WINDOW;
+        state.received = state.received.saturating_add(data.len());
+        let allowed = state.queued <= WINDOW && state.received <= self.most;
         state.data.push_back(data);
         drop(state);
         self.ring();

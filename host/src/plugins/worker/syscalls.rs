@@ -1,13 +1,14 @@
 //! System calls that a confined worker may not make.
 //!
 //! A list of what is refused and not of what is allowed: a plugin brings any runtime it likes, and what that calls is not
-//! known here. Refused are the calls that undo the rest, and those that the plugin's permissions leave out.
+//! known here. Refused are the calls that undo the rest, those that Landlock does not look at (the mode and owner of a file by
+//! its path, other processes' limits and priorities, sockets of this machine), and those that the plugin's permissions leave out.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch,
+    TargetArch, sock_filter,
 };
 
 use super::super::permissions::{Host, Network, Permissions};
@@ -24,7 +25,7 @@ pub(super) enum FilterError {
 }
 
 /// Calls that reach into other processes, into the kernel's set-up, or around this filter, and that no provider needs.
-const NEVER: [i64; 32] = [
+const NEVER: [i64; 39] = [
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -55,40 +56,159 @@ const NEVER: [i64; 32] = [
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
     libc::SYS_mount_setattr,
+    libc::SYS_fsopen,
+    libc::SYS_open_tree,
+    libc::SYS_process_madvise,
+    libc::SYS_chroot,
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
-    libc::SYS_lookup_dcookie,
+    // Memory and queues that any process of the user's can open.
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_mq_open,
 ];
 
-/// Calls that start programs or make processes.
-const PROGRAMS: [i64; 2] = [libc::SYS_execve, libc::SYS_execveat];
+/// Calls that change the mode, the owner, the times or the attributes of a file by its path, which Landlock lets pass. Those that
+/// take a descriptor need a file that could be opened.
+const METADATA: [i64; 9] = [
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+];
+
+/// The same by their older names, which not every machine has.
+#[cfg(target_arch = "x86_64")]
+const OLD_METADATA: [i64; 6] = [
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_METADATA: [i64; 0] = [];
+
+/// Newer than the tables of some C libraries; numbers of this age are the same on all machines.
+const FCHMODAT2: i64 = 452;
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+
+/// Calls that change another process's limits, priority or processors, and the argument that names it: 0 is the caller.
+const OF_OTHERS: [(i64, u8); 7] = [
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+];
+
+/// Calls that send a signal, and the argument that names the process.
+const SIGNALS: [(i64, u8); 4] = [
+    (libc::SYS_kill, 0),
+    (libc::SYS_tgkill, 0),
+    (libc::SYS_rt_sigqueueinfo, 0),
+    (libc::SYS_rt_tgsigqueueinfo, 0),
+];
+
+/// Opens a connection with its first data, past the rules for ports. See `man 2 send`.
+const MSG_FASTOPEN: u64 = 0x2000_0000;
+
+/// Kinds of connections to which the rules for ports do not apply.
+const OTHER_PROTOCOLS: [i32; 3] = [libc::IPPROTO_SCTP, libc::IPPROTO_DCCP, libc::IPPROTO_MPTCP];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Refuses them from here on, in this thread and all that it starts.
 pub(super) fn filter(permissions: &Permissions) -> Result<(), FilterError> {
-    let mut refused: Rules = NEVER.into_iter().map(|call| (call, Vec::new())).collect();
+    let mut refused: Rules = NEVER.into_iter().map(always).collect();
+    for (call, argument) in OF_OTHERS {
+        refused.insert(call, vec![SeccompRule::new(vec![is_not(argument, 0)?])?]);
+    }
+    if !permissions.writes_everywhere() {
+        refused.extend(METADATA.into_iter().chain(OLD_METADATA).map(always));
+        // Without a path it is about a descriptor.
+        let path = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+        refused.insert(libc::SYS_utimensat, vec![SeccompRule::new(vec![path])?]);
+    }
     if !permissions.exec {
-        refused.extend(PROGRAMS.into_iter().map(|call| (call, Vec::new())));
-        // A thread is a clone as well, and is allowed.
-        let thread = libc::CLONE_THREAD as u64;
-        let no_thread = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(thread), 0)?;
-        refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![no_thread])?]);
-        #[cfg(target_arch = "x86_64")]
-        refused.extend([libc::SYS_fork, libc::SYS_vfork].map(|call| (call, Vec::new())));
+        refused.extend(without_programs()?);
         // Its flags lie in memory, where a filter cannot look; told that there is no such call, everybody uses the older one.
-        apply(Rules::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
+        install(Rules::from([always(libc::SYS_clone3)]), errno(libc::ENOSYS))?;
     }
     refused.extend(sockets(&permissions.network, permissions.exec)?);
-    apply(refused, libc::EPERM)
+    refuse_other_numbering()?;
+    install(refused, errno(libc::EPERM))
+}
+
+fn always(call: i64) -> (i64, Vec<SeccompRule>) {
+    (call, Vec::new())
+}
+
+fn errno(number: i32) -> SeccompAction {
+    SeccompAction::Errno(number.unsigned_abs())
+}
+
+fn is(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn is_not(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
+fn has(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), value)
+}
+
+/// The rules for a plugin that starts no programs: no processes either, and signals to itself only.
+fn without_programs() -> Result<Rules, FilterError> {
+    let mut refused: Rules = [
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        libc::SYS_tkill,
+        libc::SYS_pidfd_send_signal,
+        libc::SYS_unshare,
+    ]
+    .into_iter()
+    .map(always)
+    .collect();
+    // A thread is a clone as well, and is allowed.
+    refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![has(0, libc::CLONE_THREAD as u64, 0)?])?]);
+    #[cfg(target_arch = "x86_64")]
+    refused.extend([libc::SYS_fork, libc::SYS_vfork].map(always));
+    let own = u64::from(std::process::id());
+    for (call, argument) in SIGNALS {
+        refused.insert(call, vec![SeccompRule::new(vec![is_not(argument, own)?])?]);
+    }
+    Ok(refused)
 }
 
 /// The rules for the kinds of sockets that are left out.
 fn sockets(network: &Network, programs: bool) -> Result<Rules, FilterError> {
+    let mut refused = Rules::new();
+    // A pair of datagram sockets can send to any socket of this machine.
+    let pairs = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+    let pairs = pairs.map(|kind| SeccompRule::new(vec![has(1, 0xf, u64::from(kind.unsigned_abs()))?]));
+    if !programs {
+        refused.insert(libc::SYS_socketpair, pairs.into_iter().collect::<Result<_, _>>()?);
+    }
     let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     let allowed: Vec<i32> = match network {
         // Also the sockets of this machine: behind one of them may be an engine that starts containers.
-        Network::None => return Ok(Rules::from([(libc::SYS_socket, Vec::new())])),
+        Network::None => {
+            refused.extend([always(libc::SYS_socket)]);
+            return Ok(refused);
+        }
         // Programs speak to each other over sockets of this machine.
         Network::Any if programs => internet.into_iter().chain([libc::AF_UNIX]).collect(),
         Network::Any => internet.to_vec(),
@@ -99,31 +219,70 @@ fn sockets(network: &Network, programs: bool) -> Result<Rules, FilterError> {
             unix.into_iter().chain(internet.into_iter().filter(|_| tcp)).collect()
         }
     };
-    let none_of_them = allowed.into_iter().map(|family| {
-        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(family.unsigned_abs()))
-    });
-    let rule = SeccompRule::new(none_of_them.collect::<Result<_, _>>()?)?;
-    Ok(Rules::from([(libc::SYS_socket, vec![rule])]))
+    let none_of_them = allowed.into_iter().map(|family| is_not(0, u64::from(family.unsigned_abs())));
+    let mut rules = vec![SeccompRule::new(none_of_them.collect::<Result<_, _>>()?)?];
+    // Packets of one's own making pass by all rules for connections.
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let raw = [
+            is(0, u64::from(family.unsigned_abs()))?,
+            has(1, 0xf, u64::from(libc::SOCK_RAW.unsigned_abs()))?,
+        ];
+        rules.push(SeccompRule::new(raw.into())?);
+    }
+    if matches!(network, Network::Hosts(_)) {
+        for protocol in OTHER_PROTOCOLS {
+            rules.push(SeccompRule::new(vec![is(2, u64::from(protocol.unsigned_abs()))?])?);
+        }
+        for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+            refused.insert(call, vec![SeccompRule::new(vec![has(flags, MSG_FASTOPEN, MSG_FASTOPEN)?])?]);
+        }
+        let early = [
+            is(1, u64::from(libc::IPPROTO_TCP.unsigned_abs()))?,
+            is(2, u64::from(libc::TCP_FASTOPEN_CONNECT.unsigned_abs()))?,
+        ];
+        refused.insert(libc::SYS_setsockopt, vec![SeccompRule::new(early.into())?]);
+    }
+    refused.insert(libc::SYS_socket, rules);
+    Ok(refused)
+}
+
+/// The same calls under a second set of numbers (x32), which some kernels have and the rules above do not know.
+#[cfg(target_arch = "x86_64")]
+fn refuse_other_numbering() -> Result<(), FilterError> {
+    const SECOND_SET: u32 = 0x4000_0000;
+    const LOAD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    const ERRNO: u32 = 0x0005_0000;
+    let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    let program = [
+        // The number of the call is what comes first.
+        instruction(LOAD, 0, 0, 0),
+        instruction(JUMP_IF_AT_LEAST, 0, 1, SECOND_SET),
+        instruction(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
+        instruction(RETURN, 0, 0, ALLOW),
+    ];
+    Ok(seccompiler::apply_filter(&program)?)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn refuse_other_numbering() -> Result<(), FilterError> {
+    Ok(())
+}
+
+/// Ends the process when it makes a socket that leads out of this machine, to see whether it does.
+pub(super) fn trap_network() -> Result<(), FilterError> {
+    let internet = [libc::AF_INET, libc::AF_INET6]
+        .map(|family| SeccompRule::new(vec![is(0, u64::from(family.unsigned_abs()))?]));
+    let rules = internet.into_iter().collect::<Result<_, _>>()?;
+    install(Rules::from([(libc::SYS_socket, rules)]), SeccompAction::KillProcess)
 }
 
 #[cfg(target_arch = "x86_64")]
 const OWN: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]
 const OWN: TargetArch = TargetArch::aarch64;
-
-fn apply(refused: Rules, answer: i32) -> Result<(), FilterError> {
-    install(refused, SeccompAction::Errno(answer.unsigned_abs()))
-}
-
-/// Ends the process when it makes a socket that leads out of this machine.
-pub(super) fn trap_network() -> Result<(), FilterError> {
-    let internet = [libc::AF_INET, libc::AF_INET6].map(|family| {
-        let family = u64::from(family.unsigned_abs());
-        SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, family)?])
-    });
-    let rules = internet.into_iter().collect::<Result<_, _>>()?;
-    install(Rules::from([(libc::SYS_socket, rules)]), SeccompAction::KillProcess)
-}
 
 fn install(matched: Rules, action: SeccompAction) -> Result<(), FilterError> {
     let filter = SeccompFilter::new(matched, SeccompAction::Allow, action, OWN)?;

@@ -13,8 +13,9 @@ use super::super::record::Record;
 use super::super::signature::Signing;
 use super::breaker::Breaker;
 use super::limits::Limits;
-use super::link::Link;
+use super::link::{Link, Unsent};
 use super::log;
+use super::masks::Masks;
 use super::message::{Call, Hello, PROTOCOL, Registered, Reply, Welcome};
 use super::serve::lock;
 use super::slot::{Death, End, Slot};
@@ -42,9 +43,26 @@ pub struct Plan {
     pub limits: Limits,
     /// Whether it dies of the first socket: to see whether it opens one.
     pub trap_network: bool,
+    /// Whether the user's other processes may look into it: to see what it leaves open.
+    pub watched: bool,
 }
 
 impl Plan {
+    /// Returns the values that must not be shown of the variables that the plugin gets.
+    fn values_of_secrets(&self) -> Vec<String> {
+        let secrets: Vec<String> =
+            self.found.manifest.secrets().chain(self.secrets.iter().cloned()).collect();
+        let is_secret = |name: &str| {
+            secrets.iter().any(|secret| {
+                secret.strip_suffix('*').map_or(secret == name, |prefix| name.starts_with(prefix))
+            })
+        };
+        let env = start::environment(&self.found, &self.secrets).into_iter();
+        env.filter(|(name, _)| name.to_str().is_some_and(is_secret))
+            .filter_map(|(_, value)| value.into_string().ok())
+            .collect()
+    }
+
     /// Checks what can be checked without loading the library: signatures, other files, permissions.
     ///
     /// # Errors
@@ -59,6 +77,7 @@ impl Plan {
 /// One plugin's worker.
 pub struct Worker {
     plan: Plan,
+    masks: Arc<Masks>,
     live: Mutex<Option<Arc<Link>>>,
     breaker: Arc<Mutex<Breaker>>,
 }
@@ -75,7 +94,8 @@ impl Worker {
     /// Makes a worker that is not running yet.
     #[must_use]
     pub fn new(plan: Plan) -> Arc<Self> {
-        Arc::new(Self { plan, live: Mutex::default(), breaker: Arc::default() })
+        let masks = Arc::new(Masks::of(plan.values_of_secrets()));
+        Arc::new(Self { plan, masks, live: Mutex::default(), breaker: Arc::default() })
     }
 
     /// The plugin's name.
@@ -131,10 +151,8 @@ impl Worker {
             });
         }
         self.plan.admit()?;
-        let Plan { found, pin, home, settings, secrets, limits, trap_network, .. } = &self.plan;
+        let Plan { found, pin, home, settings, secrets, limits, trap_network, watched, .. } = &self.plan;
         let env = start::environment(found, secrets);
-        let values = env.iter().filter(|(name, _)| self.is_secret(name.to_str().unwrap_or_default()));
-        let values = values.filter_map(|(_, value)| value.to_str().map(str::to_owned)).collect();
         let started = start::start(plugin, &env).map_err(|error| {
             failed(
                 format!("its worker could not be started: {error}"),
@@ -153,17 +171,34 @@ impl Worker {
             permissions: found.manifest.permissions.clone(),
             limits: *limits,
             trap_network: *trap_network,
+            watched: *watched,
         };
         let breaker = Arc::clone(&self.breaker);
         let on_death = move |_: &Death| lock(&breaker).crashed(Instant::now());
-        let (link, welcome) = Link::open(plugin, started, &hello, values, on_death).map_err(|death| {
-            failed(
-                format!("its worker {}", said(&death)),
-                "this is a bug in the plugin; report it to its author",
-            )
-        })?;
+        let (link, welcome) = Link::open(plugin, started, &hello, Arc::clone(&self.masks), on_death)
+            .map_err(|death| {
+                failed(
+                    format!("its worker {}", said(&death)),
+                    "this is a bug in the plugin; report it to its author",
+                )
+            })?;
         match welcome {
             Welcome::Ready { protocol, providers, unenforced } if protocol == PROTOCOL => {
+                // The worker has checked it, but foreign code may speak in its place.
+                let mut names: Vec<&str> = providers.iter().map(|provider| provider.name.as_str()).collect();
+                let mut wanted: Vec<&str> = found.manifest.provides.iter().map(String::as_str).collect();
+                names.sort_unstable();
+                wanted.sort_unstable();
+                if names != wanted {
+                    link.kill("registered something else than its manifest provides");
+                    let reason = "it registered something else than its manifest provides".to_owned();
+                    return Err(LoadError::new(
+                        plugin,
+                        Step::Register,
+                        reason,
+                        "this is a bug in the plugin; report it to its author",
+                    ));
+                }
                 for line in &unenforced {
                     tracing::warn!(plugin, "{line}");
                 }
@@ -179,38 +214,29 @@ impl Worker {
             }
             Welcome::Failed { step, reason, hint } => {
                 link.part();
+                let (reason, hint) = (self.masks.hide(&reason), self.masks.hide(&hint));
                 Err(LoadError { plugin: plugin.to_owned(), step, reason, hint })
             }
         }
     }
 
-    fn is_secret(&self, name: &str) -> bool {
-        self.plan
-            .found
-            .manifest
-            .secrets()
-            .chain(self.plan.secrets.iter().cloned())
-            .any(|secret| secret.strip_suffix('*').map_or(secret == name, |prefix| name.starts_with(prefix)))
-    }
-
     /// Makes a call that only waits for its answer, starting a worker if there is none.
     pub(super) fn ask<T: DeserializeOwned>(&self, call: &Call, limit: Duration) -> Result<T, Error> {
         let link = self.live()?;
-        self.ask_with(&link, call, &Stdin::Empty, limit).map(|(answer, _)| answer)
+        self.ask_with(&link, call, &Stdin::Empty, 0, limit).map(|(answer, _)| answer)
     }
 
-    /// Makes a call on a worker that is running, and returns its answer and its data.
+    /// Makes a call on a worker that is running, and returns its answer and its data, of which there are `most` bytes at the most.
     pub(super) fn ask_with<T: DeserializeOwned>(
         &self,
         link: &Link,
         call: &Call,
         input: &Stdin,
+        most: usize,
         limit: Duration,
     ) -> Result<(T, Vec<u8>), Error> {
         let until = Instant::now() + limit;
-        let sent = link
-            .send(call, input, Slot::quiet())
-            .map_err(|death| self.crashed(&death, call).not_started())?;
+        let sent = link.send(call, input, Slot::quiet(most)).map_err(|unsent| self.unsent(unsent, call))?;
         let mut collected = Vec::new();
         loop {
             let Some((data, end)) = sent.slot.wait(until) else {
@@ -239,7 +265,7 @@ impl Worker {
         };
         match serde_json::from_slice(text).map_err(nonsense)? {
             Reply::Ok(value) => serde_json::from_value(value).map_err(nonsense),
-            Reply::Error(failure) => Err(self.explained(failure.into())),
+            Reply::Error(failure) => Err(self.explained(failure.hiding(&self.masks).into())),
         }
     }
 
@@ -255,6 +281,14 @@ impl Worker {
         ))
     }
 
+    /// The error of a call that was not sent.
+    pub(super) fn unsent(&self, unsent: Unsent, call: &Call) -> Error {
+        match unsent {
+            Unsent::Died(death) => self.crashed(&death, call).not_started(),
+            Unsent::Refused(error) => error,
+        }
+    }
+
     /// The error of a call whose worker has died.
     pub(super) fn crashed(&self, death: &Death, call: &Call) -> Error {
         let message = format!("plugin `{}` {} during `{}`", self.plugin(), death.how, call.name());
@@ -262,7 +296,11 @@ impl Worker {
             Some(words) => format!("{message}; its last words: {words}"),
             None => message,
         };
-        let hint = "the next command starts it again; this is a bug in the plugin: report it to its author";
+        let hint = if death.from_outside {
+            "somebody killed its process; the next command starts it again"
+        } else {
+            "the next command starts it again; this is a bug in the plugin: report it to its author"
+        };
         Error::new(ErrorKind::CRASHED, message).with_hint(hint)
     }
 }
