@@ -1,6 +1,7 @@
 //! Plugins that take their process down: the call fails and says why, and nothing else notices.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -99,6 +100,38 @@ fn nothing_that_a_crashed_worker_has_started_is_left() {
     let ran = home.hostel(&["exec", "--timeout", "60", "--", "bomb 7301.5"]).expect(125);
     assert!(ran.stderr.contains("crashed (SIGSEGV)"), "{ran:?}");
     all_gone("sleep 7301.5");
+}
+
+#[test]
+fn a_fork_bomb_under_a_limit_is_cleared_away() {
+    if !hostel_tests::is_root() {
+        return;
+    }
+    let home = home_of("forking");
+    let program = tempfile::tempdir().unwrap();
+    for (path, mode) in [(program.path(), 0o755), (home.path(), 0o755)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    std::fs::copy(hostel_tests::built().join("hostel"), program.path().join("hostel")).unwrap();
+    // A user whom nobody else is, since processes are counted for each.
+    let chown = Command::new("chown").args(["-R", "64321:64321"]).arg(home.path()).status();
+    assert!(chown.unwrap().success());
+    let mut command = Command::new("prlimit");
+    command.args(["--nproc=150", "setpriv", "--reuid=64321", "--regid=64321", "--clear-groups"]);
+    command.arg(program.path().join("hostel")).args(["exec", "--timeout", "1", "--", "forks"]);
+    command.env("HOSTEL_HOME", home.path()).current_dir("/");
+    let ran = finish(command, b"");
+    assert!(ran.code == 124 || ran.code == 125, "{ran:?}");
+    assert!(ran.took < Duration::from_secs(30), "{ran:?}");
+    let until = Instant::now() + Duration::from_secs(10);
+    let left = || {
+        let found = Command::new("pgrep").args(["-u", "64321"]).output().unwrap();
+        String::from_utf8_lossy(&found.stdout).lines().count()
+    };
+    while left() > 0 {
+        assert!(Instant::now() < until, "{} processes are left", left());
+        thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]

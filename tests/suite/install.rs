@@ -179,6 +179,57 @@ fn a_download_is_checked_against_its_sum() {
     home.hostel(&["plugins", "install", "/no/such/thing"]).fails(1, "/no/such/thing");
 }
 
+/// Serves one folder over TLS, with a certificate that an authority of its own has signed: says its port, and runs until its standard
+/// input ends.
+const SERVER: &str = r#"
+import http.server, os, ssl, sys, threading
+os.chdir(sys.argv[1])
+server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("leaf.pem", "leaf.key")
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_address[1], flush=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+sys.stdin.read()
+"#;
+
+/// Makes an authority and a certificate for `localhost`.
+const CERTIFICATES: &str = r#"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout ca.key -out ca.pem -subj /CN=ca -days 2
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout leaf.key -out leaf.csr -subj /CN=localhost
+printf 'subjectAltName=DNS:localhost\n' > leaf.ext
+openssl x509 -req -in leaf.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out leaf.pem -days 2 -extfile leaf.ext
+"#;
+
+#[test]
+fn a_download_is_only_taken_from_whom_the_certificate_names() {
+    let home = Home::new();
+    let work = tempfile::tempdir().unwrap();
+    let archive = packed(&plugin(work.path(), "1.0"));
+    let mut made = Command::new("sh");
+    made.args(["-ec", CERTIFICATES]).current_dir(work.path()).stderr(Stdio::null());
+    if !made.status().is_ok_and(|status| status.success()) {
+        assert!(!hostel_tests::strict(), "`openssl` is not installed");
+        eprintln!("skipped: `openssl` is not installed");
+        return;
+    }
+    let mut server = Command::new("python3");
+    server.args(["-c", SERVER]).arg(work.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut server = server.spawn().unwrap();
+    let mut port = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let name = archive.file_name().unwrap().to_str().unwrap();
+    let address = format!("https://localhost:{}/{name}", port.trim());
+    home.hostel(&["plugins", "install", &address]).fails(1, "ertificate");
+    assert!(!home.plugin("acmebox").exists());
+    let mut command = home.command("hostel", &["plugins", "install", &address]);
+    command.env("SSL_CERT_FILE", work.path().join("ca.pem"));
+    let _ = finish(command, b"").expect(0);
+    assert!(home.plugin("acmebox").join("libacmebox.so").is_file());
+    drop(server.stdin.take());
+    server.wait().unwrap();
+}
+
 #[test]
 fn a_git_repository_is_a_source_at_any_of_its_versions() {
     let home = Home::new();

@@ -8,7 +8,7 @@
 use std::ffi::c_void;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::fd::IntoRawFd;
+use std::os::fd::{IntoRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
@@ -229,44 +229,89 @@ impl Verified {
     ///
     /// Fails if the loader refuses it or its types are not ours.
     pub fn open(self) -> Result<Opened, LoadError> {
-        let name = self.manifest.name.clone();
-        let symbol = load(&self).map_err(|reason| {
-            let hint = format!(
-                "`ldd '{}'` shows what it needs; install that, or rebuild it here",
-                self.path.display()
-            );
-            LoadError::new(&name, Step::Open, reason, hint)
-        })?;
-        // SAFETY: the library is never unloaded, and its version note says that `export_plugin!` made the symbol.
-        let root = unsafe { CheckedRoot::from_symbol(symbol) };
-        let root = root.map_err(|error| {
-            let step = if matches!(error, RootError::Version { .. }) { Step::Version } else { Step::Layout };
-            let hint = "take a version of the plugin that was built for this version of Hostel";
-            LoadError::new(&name, step, error.to_string(), hint)
-        })?;
-        Ok(Opened { manifest: self.manifest, root })
+        match self.sealed()? {
+            Some(file) => Sealed { manifest: self.manifest, path: self.path, file }.open(),
+            None => open_at(self.manifest, &self.path, &self.path),
+        }
+    }
+
+    /// Returns the library as a file in memory that nobody can change, which another process can open as well. None where it
+    /// looks for others beside itself, so that it must be opened where it lies.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no room for it.
+    pub fn sealed(&self) -> Result<Option<File>, LoadError> {
+        if self.facts.needs_its_place {
+            return Ok(None);
+        }
+        sealed_copy(self).map(Some).map_err(|error| {
+            let reason = format!("no sealed copy of it could be made: {error}");
+            LoadError::new(&self.manifest.name, Step::Open, reason, "check the free memory")
+        })
     }
 }
 
-/// Opens the verified bytes and returns the address of the root symbol.
-fn load(library: &Verified) -> Result<NonNull<c_void>, String> {
+impl Discovered {
+    /// Takes the library from whoever has verified and sealed it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none in the folder.
+    pub fn sealed(self, file: OwnedFd) -> Result<Sealed, LoadError> {
+        Ok(Sealed { path: self.library()?, manifest: self.manifest, file: file.into() })
+    }
+}
+
+/// A library that was verified, as a file that nobody can change.
+#[derive(Debug)]
+pub struct Sealed {
+    manifest: Manifest,
+    /// Where it came from, for messages.
+    path: PathBuf,
+    file: File,
+}
+
+impl Sealed {
+    /// As [`Verified::open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Verified::open`].
+    pub fn open(self) -> Result<Opened, LoadError> {
+        // The loader knows libraries by their paths, so the descriptor stays open: were its number used again, the next plugin
+        // would be taken for this one.
+        let path = PathBuf::from(format!("/proc/self/fd/{}", self.file.into_raw_fd()));
+        open_at(self.manifest, &path, &self.path)
+    }
+}
+
+/// Loads the library at `path`, which people know as `shown`, and checks its interface.
+fn open_at(manifest: Manifest, path: &Path, shown: &Path) -> Result<Opened, LoadError> {
+    let symbol = load(path, &shown.display().to_string()).map_err(|reason| {
+        let hint =
+            format!("`ldd '{}'` shows what it needs; install that, or rebuild it here", shown.display());
+        LoadError::new(&manifest.name, Step::Open, reason, hint)
+    })?;
+    // SAFETY: the library is never unloaded, and its version note says that `export_plugin!` made the symbol.
+    let root = unsafe { CheckedRoot::from_symbol(symbol) };
+    let root = root.map_err(|error| {
+        let step = if matches!(error, RootError::Version { .. }) { Step::Version } else { Step::Layout };
+        let hint = "take a version of the plugin that was built for this version of Hostel";
+        LoadError::new(&manifest.name, step, error.to_string(), hint)
+    })?;
+    Ok(Opened { manifest, root })
+}
+
+/// Opens a library that was verified and returns the address of its root symbol.
+fn load(path: &Path, shown: &str) -> Result<NonNull<c_void>, String> {
     let flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-    let path = if library.facts.needs_its_place {
-        library.path.clone()
-    } else {
-        let sealed =
-            sealed_copy(library).map_err(|error| format!("no sealed copy of it could be made: {error}"))?;
-        // The loader knows libraries by their paths, so the descriptor stays open: were its number used again, the next
-        // plugin would be taken for this one.
-        PathBuf::from(format!("/proc/self/fd/{}", sealed.into_raw_fd()))
-    };
     // SAFETY: this runs the library's constructors, which is what the user has agreed to by enabling it.
-    let opened = unsafe { Library::open(Some(&path), flags) };
-    let shown = library.path.display().to_string();
-    let opened = opened.map_err(|error| loader_message(&error, &path, &shown))?;
+    let opened = unsafe { Library::open(Some(path), flags) };
+    let opened = opened.map_err(|error| loader_message(&error, path, shown))?;
     // SAFETY: only the symbol's address is taken; nothing is read through it here.
     let symbol = unsafe { opened.get::<*mut c_void>(ROOT_SYMBOL.as_bytes()) }.map(Symbol::as_raw_ptr);
-    let address = symbol.map_err(|error| loader_message(&error, &path, &shown))?;
+    let address = symbol.map_err(|error| loader_message(&error, path, shown))?;
     // It stays for the rest of the process.
     std::mem::forget(opened);
     NonNull::new(address).ok_or_else(|| format!("`{ROOT_SYMBOL}` has no address"))

@@ -29,7 +29,7 @@ pub use catalog::{Candidate, Catalog, Choice, Problem};
 pub use enable::{EnableError, disable, enable};
 pub use error::{LoadError, Step};
 pub use granted::differences;
-pub use load::{Discovered, Opened, Pin, Registered, Verified};
+pub use load::{Discovered, Opened, Pin, Registered, Sealed, Verified};
 pub use manifest::{Kind, Manifest, ManifestError, RequiredEnv};
 pub use permissions::{Host, Network, Permissions};
 pub use record::{ProviderRecord, Record};

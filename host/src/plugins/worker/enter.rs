@@ -13,7 +13,7 @@ use rustix::process::{
 };
 
 use super::super::error::{LoadError, Step};
-use super::super::load::{Discovered, Registered};
+use super::super::load::{Discovered, Registered, Sealed, Verified};
 use super::super::manifest::Manifest;
 use super::confine::confine;
 use super::frame::{FrameReader, Kind};
@@ -61,7 +61,8 @@ fn enter(words: &[String]) -> io::Result<()> {
     }
     log::forward_to(Arc::clone(&writer), hello.log_level);
     let welcome = |welcome: &Welcome| writer.send_json(Kind::HELLO, 0, welcome);
-    match load(hello) {
+    let library = reader.inner().descriptor();
+    match load(hello, library) {
         Ok((registered, unenforced)) => {
             let providers = registered.iter().map(named).collect();
             welcome(&Welcome::Ready { protocol: PROTOCOL, providers, unenforced })?;
@@ -90,7 +91,13 @@ fn named(registered: &Registered) -> message::Registered {
     }
 }
 
-fn load(hello: Hello) -> Result<(Vec<Registered>, Vec<String>), LoadError> {
+/// The library before it is opened.
+enum Library {
+    Sealed(Sealed),
+    Verified(Verified),
+}
+
+fn load(hello: Hello, library: Option<OwnedFd>) -> Result<(Vec<Registered>, Vec<String>), LoadError> {
     let shown = hello.folder.to_string_lossy().into_owned();
     let failed = |step, reason: String| LoadError::new(&shown, step, reason, "try again");
     if hello.protocol != PROTOCOL {
@@ -103,7 +110,12 @@ fn load(hello: Hello) -> Result<(Vec<Registered>, Vec<String>), LoadError> {
         Manifest::read(&hello.folder).map_err(|error| failed(Step::File, error.to_string()))?;
     let name = manifest.name.clone();
     let found = Discovered { folder: hello.folder.clone(), manifest };
-    let verified = found.verify(hello.pin.as_ref())?;
+    // Whoever sends it has looked at it.
+    let library = match (library, &hello.pin) {
+        (Some(file), _) => Library::Sealed(found.sealed(file)?),
+        (None, Some(pin)) => Library::Verified(found.verify(Some(pin))?),
+        (None, None) => return Err(failed(Step::File, "no library came with the hello".into())),
+    };
     let start = |what: &str, error: &dyn std::fmt::Display| {
         LoadError::new(
             &name,
@@ -122,5 +134,9 @@ fn load(hello: Hello) -> Result<(Vec<Registered>, Vec<String>), LoadError> {
         data_dir: hello.data_dir,
         settings: hello.settings,
     };
-    Ok((verified.open()?.register(surroundings)?, unenforced))
+    let opened = match library {
+        Library::Sealed(sealed) => sealed.open()?,
+        Library::Verified(verified) => verified.open()?,
+    };
+    Ok((opened.register(surroundings)?, unenforced))
 }

@@ -159,11 +159,17 @@ impl Worker {
                 "check the limits of this user, and `PATH`",
             )
         })?;
+        // While the two processes come up.
+        let library = found.verify(pin.as_ref()).and_then(|verified| {
+            let sealed = verified.sealed()?;
+            Ok((sealed, verified.pin().clone()))
+        });
+        let (library, pin) = library.inspect_err(|_| started.abandon())?;
         let hello = Hello {
             protocol: PROTOCOL,
             host_version: env!("CARGO_PKG_VERSION").into(),
             folder: found.folder.clone(),
-            pin: pin.clone(),
+            pin: library.is_none().then_some(pin),
             data_dir: home.plugin_data(plugin),
             state_dirs: found.manifest.provides.iter().map(|backend| home.tasks_of(backend)).collect(),
             settings: settings.clone(),
@@ -175,7 +181,7 @@ impl Worker {
         };
         let breaker = Arc::clone(&self.breaker);
         let on_death = move |_: &Death| lock(&breaker).crashed(Instant::now());
-        let (link, welcome) = Link::open(plugin, started, &hello, Arc::clone(&self.masks), on_death)
+        let (link, welcome) = Link::open(plugin, started, &hello, library, Arc::clone(&self.masks), on_death)
             .map_err(|death| {
                 failed(
                     format!("its worker {}", said(&death)),

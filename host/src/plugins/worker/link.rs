@@ -1,6 +1,7 @@
 //! The host's side of one worker: sends calls, takes answers and output in, and finds out how it ended.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -80,6 +81,7 @@ impl Link {
         plugin: &str,
         started: Started,
         hello: &Hello,
+        library: Option<File>,
         masks: Arc<Masks>,
         on_death: impl FnOnce(&Death) + Send + 'static,
     ) -> Result<(Arc<Self>, Welcome), Arc<Death>> {
@@ -109,7 +111,10 @@ impl Link {
         thread::Builder::new().name("worker".into()).spawn(read).map_err(|error| refused(&error))?;
         let hello = serde_json::to_vec(hello).map_err(|error| refused(&error.into()))?;
         // If it fails, the worker is gone, which the other thread finds out.
-        let _ = frame::write(&*lock(&link.socket), Kind::HELLO, 0, &hello);
+        let _ = match library {
+            Some(library) => link.write_with(Kind::HELLO, 0, &hello, library.as_fd()),
+            None => frame::write(&*lock(&link.socket), Kind::HELLO, 0, &hello),
+        };
         let mut answer = welcome.wait(Instant::now() + WELCOME);
         if answer.is_none() {
             link.kill(&format!("was not ready within {} s", WELCOME.as_secs()));
@@ -183,13 +188,16 @@ impl Link {
                 }
                 frame::write(&*lock(&self.socket), Kind::CALL, id, &body)
             }
-            Stdin::Fd(descriptor) => {
-                let header = frame::header(Kind::CALL, id, body.len())?;
-                let mut socket = lock(&self.socket);
-                send_with(&socket, &header, descriptor.as_fd())?;
-                socket.write_all(&body)
-            }
+            Stdin::Fd(descriptor) => self.write_with(Kind::CALL, id, &body, descriptor.as_fd()),
         }
+    }
+
+    /// Writes a frame that a descriptor comes along with.
+    fn write_with(&self, kind: Kind, call: u32, body: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let header = frame::header(kind, call, body.len())?;
+        let mut socket = lock(&self.socket);
+        send_with(&socket, &header, descriptor)?;
+        socket.write_all(body)
     }
 
     /// Says something short about a call. If it fails, the worker is gone, which shows elsewhere.

@@ -27,7 +27,8 @@ pub struct Hello {
     pub host_version: String,
     /// The plugin's folder.
     pub folder: PathBuf,
-    /// What was enabled; none where the plugin is being enabled.
+    /// The library that is to be loaded, where the worker has to read it from the folder. None: it comes along as a descriptor,
+    /// verified and sealed.
     pub pin: Option<super::super::load::Pin>,
     /// The folder that the plugin may write to.
     pub data_dir: PathBuf,

@@ -104,23 +104,35 @@ impl Server {
             let asked = {
                 let mut reading = lock(&self.reading);
                 self.waiting.fetch_sub(1, Ordering::SeqCst);
-                let asked = self.read(&mut reading);
+                let asked = loop {
+                    let asked = self.read(&mut reading);
+                    if !matches!(asked.call, Call::Attribute { .. }) {
+                        break asked;
+                    }
+                    // Cheap by its contract, or else the worker is killed: to wake another reader would cost more.
+                    self.make(asked);
+                };
                 self.let_another_read();
                 asked
             };
-            let (id, method) = (asked.id, asked.call.name());
-            let served = catch_unwind(AssertUnwindSafe(|| self.serve(asked)));
-            let panicked = || Err(Error::new(ErrorKind::PANICKED, format!("`{method}` panicked")));
-            let reply = match served.unwrap_or_else(|_| panicked()) {
-                Ok(value) => Reply::Ok(value),
-                Err(error) => Reply::Error(error.into()),
-            };
-            lock(&self.running).remove(&id);
-            if self.writer.send_json(Kind::RESULT, id, &reply).is_err() {
-                let what = Error::new(ErrorKind::OTHER, format!("the answer of `{method}` is too long"));
-                // If this fails as well, the host is gone, and the next read ends the process.
-                let _ = self.writer.send_json(Kind::RESULT, id, &Reply::Error(what.into()));
-            }
+            self.make(asked);
+        }
+    }
+
+    /// Makes a call, and sends what came of it.
+    fn make(&self, asked: Asked) {
+        let (id, method) = (asked.id, asked.call.name());
+        let served = catch_unwind(AssertUnwindSafe(|| self.serve(asked)));
+        let panicked = || Err(Error::new(ErrorKind::PANICKED, format!("`{method}` panicked")));
+        let reply = match served.unwrap_or_else(|_| panicked()) {
+            Ok(value) => Reply::Ok(value),
+            Err(error) => Reply::Error(error.into()),
+        };
+        lock(&self.running).remove(&id);
+        if self.writer.send_json(Kind::RESULT, id, &reply).is_err() {
+            let what = Error::new(ErrorKind::OTHER, format!("the answer of `{method}` is too long"));
+            // If this fails as well, the host is gone, and the next read ends the process.
+            let _ = self.writer.send_json(Kind::RESULT, id, &Reply::Error(what.into()));
         }
     }
 
