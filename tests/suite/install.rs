@@ -194,12 +194,12 @@ sys.stdin.read()
 "#;
 
 /// Makes an authority and a certificate for `localhost`.
-const CERTIFICATES: &str = r#"
+const CERTIFICATES: &str = r"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout ca.key -out ca.pem -subj /CN=ca -days 2
 openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout leaf.key -out leaf.csr -subj /CN=localhost
 printf 'subjectAltName=DNS:localhost\n' > leaf.ext
 openssl x509 -req -in leaf.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out leaf.pem -days 2 -extfile leaf.ext
-"#;
+";
 
 #[test]
 fn a_download_is_only_taken_from_whom_the_certificate_names() {
@@ -214,7 +214,12 @@ fn a_download_is_only_taken_from_whom_the_certificate_names() {
         return;
     }
     let mut server = Command::new("python3");
-    server.args(["-c", SERVER]).arg(work.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    server
+        .args(["-c", SERVER])
+        .arg(work.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut server = server.spawn().unwrap();
     let mut port = String::new();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();

@@ -99,6 +99,20 @@ impl<R: Read> FrameReader<R> {
         &mut self.inner
     }
 
+    /// How many bytes were read and not taken yet.
+    pub fn buffered(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether the next frame can be taken without reading any more.
+    pub fn has_whole(&self) -> bool {
+        let bytes = &self.buffer[self.start..self.end];
+        let Some(length) = bytes.first_chunk().map(|length| u32::from_le_bytes(*length)) else {
+            return false;
+        };
+        usize::try_from(length).is_ok_and(|length| bytes.len() >= length.saturating_add(4).max(HEADER))
+    }
+
     /// Waits for the next frame.
     ///
     /// # Errors
@@ -118,7 +132,7 @@ impl<R: Read> FrameReader<R> {
 
     /// Reads until at least `wanted` bytes, which are few, are in the buffer.
     fn fill(&mut self, wanted: usize) -> Result<(), FrameError> {
-        if self.end - self.start >= wanted {
+        if self.buffered() >= wanted {
             return Ok(());
         }
         self.buffer.copy_within(self.start..self.end, 0);
@@ -135,7 +149,7 @@ impl<R: Read> FrameReader<R> {
 
     /// Takes the next `length` bytes; what is not in the buffer yet is read straight to where it belongs.
     fn take(&mut self, length: usize) -> Result<Vec<u8>, FrameError> {
-        let here = (self.end - self.start).min(length);
+        let here = self.buffered().min(length);
         let mut body = self.buffer[self.start..self.start + here].to_vec();
         self.start += here;
         if here < length {

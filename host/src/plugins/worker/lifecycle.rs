@@ -245,7 +245,7 @@ impl Worker {
         let sent = link.send(call, input, Slot::quiet(most)).map_err(|unsent| self.unsent(unsent, call))?;
         let mut collected = Vec::new();
         loop {
-            let Some((data, end)) = sent.slot.wait(until) else {
+            let Some((data, end)) = link.wait(&sent, until) else {
                 link.kill(&format!("did not answer `{}` within {} s", call.name(), limit.as_secs_f64()));
                 link.forget(sent.id);
                 let message = format!("it did not answer within {} s", limit.as_secs_f64());

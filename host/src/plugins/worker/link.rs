@@ -1,6 +1,6 @@
 //! The host's side of one worker: sends calls, takes answers and output in, and finds out how it ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,7 +18,8 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::errors::Errors;
-use super::frame::{self, FrameReader, Kind, LONGEST_PIECE};
+use super::frame::{self, Frame, Kind, LONGEST_PIECE};
+use super::inbox::Inbox;
 use super::keeper::{EXITED, GOODBYE, KILL, SIGNALLED};
 use super::log;
 use super::masks::Masks;
@@ -47,6 +48,7 @@ pub(super) struct Link {
     errors: Arc<Errors>,
     keeper: Pid,
     masks: Arc<Masks>,
+    inbox: Inbox,
 }
 
 #[derive(Default)]
@@ -93,7 +95,7 @@ impl Link {
                 from_outside: false,
             })
         };
-        let reading = socket.try_clone().map_err(|error| refused(&error))?;
+        let inbox = socket.try_clone().and_then(Inbox::new).map_err(|error| refused(&error))?;
         let link = Arc::new(Self {
             plugin: plugin.to_owned(),
             socket: Mutex::new(socket),
@@ -103,11 +105,12 @@ impl Link {
             errors: Errors::collect(plugin, errors, Arc::clone(&masks)),
             keeper: keeper.pid,
             masks,
+            inbox,
         });
         let welcome = Arc::new(Slot::quiet(0));
         lock(&link.calls).slots.insert(0, Arc::clone(&welcome));
         let theirs = Arc::clone(&link);
-        let read = move || theirs.read(reading, &keeper, on_death);
+        let read = move || theirs.read(&keeper, on_death);
         thread::Builder::new().name("worker".into()).spawn(read).map_err(|error| refused(&error))?;
         let hello = serde_json::to_vec(hello).map_err(|error| refused(&error.into()))?;
         // If it fails, the worker is gone, which the other thread finds out.
@@ -160,6 +163,9 @@ impl Link {
         calls.slots.insert(id, Arc::clone(&slot));
         drop(calls);
         let sent = Sent { id, slot };
+        if sent.slot.bell().is_some() {
+            self.inbox.need();
+        }
         if let Err(error) = self.write(call, input, id) {
             lock(&self.calls).slots.remove(&id);
             if error.kind() == io::ErrorKind::InvalidInput {
@@ -225,17 +231,15 @@ impl Link {
     }
 
     /// Reads until the worker has ended, and then tells everybody.
-    fn read(&self, socket: UnixStream, keeper: &Process, on_death: impl FnOnce(&Death)) {
-        let mut reader = FrameReader::new(socket);
+    fn read(&self, keeper: &Process, on_death: impl FnOnce(&Death)) {
         let broken = loop {
-            match reader.read() {
+            match self.inbox.next() {
                 Ok(frame) => {
-                    if !self.receive(frame) {
-                        break Some("sent more than it was asked for".to_owned());
+                    if let Err(broken) = self.receive(frame) {
+                        break Some(broken);
                     }
                 }
-                Err(frame::FrameError::Closed | frame::FrameError::Io(_)) => break None,
-                Err(error) => break Some(format!("sent {error}")),
+                Err(broken) => break broken,
             }
         };
         if let Some(broken) = broken {
@@ -258,30 +262,40 @@ impl Link {
         let _ = waitpid(Some(keeper.pid), WaitOptions::empty());
     }
 
-    /// Returns false if the worker broke the rules.
-    fn receive(&self, frame: frame::Frame) -> bool {
+    /// Takes a frame in. Fails if the worker broke the rules.
+    fn receive(&self, frame: Frame) -> Result<(), String> {
+        let rules =
+            |kept: bool| if kept { Ok(()) } else { Err("sent more than it was asked for".to_owned()) };
         if frame.kind != Kind::DATA && frame.body.len() > LONGEST_ANSWER {
-            return false;
+            return rules(false);
         }
         match frame.kind {
             Kind::DATA => {
                 let slot = lock(&self.calls).slots.get(&frame.call).cloned();
-                slot.is_none_or(|slot| slot.push(frame.body))
+                return rules(slot.is_none_or(|slot| slot.push(frame.body)));
             }
             Kind::RESULT | Kind::HELLO => {
                 let slot = lock(&self.calls).slots.remove(&frame.call);
                 slot.inspect(|slot| slot.finish(End::Reply(Arc::new(frame.body))));
-                true
             }
             Kind::LOG => {
                 if let Ok(record) = serde_json::from_slice::<Record>(&frame.body) {
                     log::write(&self.plugin, &record, &self.masks);
                 }
-                true
             }
             // A later version's.
-            _ => true,
+            _ => {}
         }
+        Ok(())
+    }
+
+    /// Waits for output or the end of a call, and reads for itself if nobody else does. Returns nothing if neither comes in time.
+    pub(super) fn wait(&self, sent: &Sent, until: Instant) -> Option<(VecDeque<Vec<u8>>, Option<End>)> {
+        let others = || lock(&self.calls).slots.keys().any(|id| *id != sent.id);
+        if !sent.slot.has_come() {
+            self.inbox.read_until(until, || sent.slot.has_come(), others, |frame| self.receive(frame));
+        }
+        sent.slot.wait(until)
     }
 
     /// Finds out how the worker ended; it is killed if it has not, for it can do nothing without its socket.

@@ -14,6 +14,7 @@ mod enter;
 mod environment;
 mod errors;
 pub mod frame;
+mod inbox;
 mod incoming;
 mod keeper;
 mod lifecycle;

@@ -89,6 +89,12 @@ impl Slot {
         }
     }
 
+    /// Whether anything has come.
+    pub(super) fn has_come(&self) -> bool {
+        let state = lock(&self.state);
+        !state.data.is_empty() || state.end.is_some()
+    }
+
     /// Takes what has come, and stops the bell: first all output, then the end.
     pub(super) fn take(&self) -> (VecDeque<Vec<u8>>, Option<End>) {
         if let Some(bell) = &self.bell {

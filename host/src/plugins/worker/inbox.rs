@@ -1,0 +1,172 @@
+//! Who reads what a worker sends.
+//!
+//! A thread of the link's own reads, so that records are written down and a death is noticed when nobody asks for anything. But
+//! a caller that only waits for a short answer does better to read it itself: to be woken by another thread costs several times
+//! what the answer takes. So such a caller takes the reading over, and the thread rests until calls have ceased for a
+//! moment, or somebody needs it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Condvar, Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::frame::{Frame, FrameError, FrameReader};
+use super::serve::lock;
+
+/// How long after the last caller the thread rests. Calls often come in a row.
+const REST: Duration = Duration::from_millis(10);
+
+/// How long a frame that has begun may take to come whole.
+const WHOLE: Duration = Duration::from_secs(5);
+
+/// The reading end of the socket.
+pub(super) struct Inbox {
+    frames: Mutex<FrameReader<UnixStream>>,
+    socket: UnixStream,
+    turn: Mutex<Turn>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Turn {
+    /// Whether a caller reads.
+    taken: bool,
+    /// Whether the thread is to read at once.
+    needed: bool,
+    rest_until: Option<Instant>,
+    /// Why nothing more can be read.
+    broken: Option<String>,
+}
+
+impl Inbox {
+    pub(super) fn new(socket: UnixStream) -> io::Result<Self> {
+        socket.set_read_timeout(Some(WHOLE))?;
+        let frames = Mutex::new(FrameReader::new(socket.try_clone()?));
+        Ok(Self { frames, socket, turn: Mutex::default(), changed: Condvar::new() })
+    }
+
+    /// The thread's side: reads the next frame, when it is its turn. Fails with why there will be none: nothing to say where the
+    /// socket was closed.
+    pub(super) fn next(&self) -> Result<Frame, Option<String>> {
+        loop {
+            self.wait_for_turn()?;
+            let buffered = lock(&self.frames).buffered() > 0;
+            if !buffered && !self.readable(None) {
+                continue;
+            }
+            if lock(&self.turn).taken {
+                // It woke both of us, and is for a caller.
+                continue;
+            }
+            let mut frames = lock(&self.frames);
+            if frames.buffered() == 0 && !self.readable(Some(Duration::ZERO)) {
+                continue;
+            }
+            return frames.read().map_err(reason);
+        }
+    }
+
+    fn wait_for_turn(&self) -> Result<(), Option<String>> {
+        let mut turn = lock(&self.turn);
+        loop {
+            if let Some(broken) = turn.broken.take() {
+                return Err(Some(broken));
+            }
+            let rest = turn.rest_until.map(|until| until.saturating_duration_since(Instant::now()));
+            let resting = rest.filter(|left| !turn.needed && !left.is_zero());
+            turn = match (turn.taken, resting) {
+                (true, _) => self.changed.wait(turn).unwrap_or_else(PoisonError::into_inner),
+                (false, Some(left)) => {
+                    self.changed.wait_timeout(turn, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                (false, None) => break,
+            };
+        }
+        turn.needed = false;
+        turn.rest_until = None;
+        Ok(())
+    }
+
+    /// Has the thread read at once: somebody waits who cannot read.
+    pub(super) fn need(&self) {
+        lock(&self.turn).needed = true;
+        self.changed.notify_all();
+    }
+
+    /// The caller's side: reads and passes frames on until `done`, or the time is up. Returns false at once if somebody else
+    /// reads. `waiting` says whether others wait for frames; `pass` returns why what it was given breaks the rules, if it does.
+    pub(super) fn read_until(
+        &self,
+        until: Instant,
+        done: impl Fn() -> bool,
+        waiting: impl Fn() -> bool,
+        pass: impl Fn(Frame) -> Result<(), String>,
+    ) -> bool {
+        {
+            let mut turn = lock(&self.turn);
+            if turn.taken || turn.broken.is_some() {
+                return false;
+            }
+            turn.taken = true;
+        }
+        let (mut rest, mut broken, mut read) = (false, None, false);
+        let frames = match self.frames.try_lock() {
+            Ok(frames) => Some(frames),
+            Err(TryLockError::Poisoned(frames)) => Some(frames.into_inner()),
+            // The thread has a frame in hand just now.
+            Err(TryLockError::WouldBlock) => None,
+        };
+        if let Some(mut frames) = frames {
+            read = true;
+            while frames.has_whole() || !done() {
+                let left = until.saturating_duration_since(Instant::now());
+                if !frames.has_whole() && frames.buffered() == 0 && !self.readable(Some(left)) {
+                    if left.is_zero() {
+                        break;
+                    }
+                    continue;
+                }
+                match frames.read().map_err(reason) {
+                    Ok(frame) => broken = pass(frame).err(),
+                    // The thread meets it again, and knows what to do.
+                    Err(None) => rest = true,
+                    Err(why) => broken = why,
+                }
+                if rest || broken.is_some() {
+                    break;
+                }
+            }
+            rest = rest || frames.buffered() > 0;
+        }
+        let mut turn = lock(&self.turn);
+        turn.taken = false;
+        turn.rest_until = Some(Instant::now() + REST);
+        turn.needed = turn.needed || rest || broken.is_some() || waiting();
+        turn.broken = broken;
+        drop(turn);
+        self.changed.notify_all();
+        read
+    }
+
+    /// Waits until there is something to read, or the time is up.
+    fn readable(&self, limit: Option<Duration>) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)];
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        // An error shows again where it is read.
+        poll(&mut fds, limit.as_ref()).map_or(true, |ready| ready > 0)
+    }
+}
+
+/// Why nothing more can be read. None where the other side has simply closed the connection.
+fn reason(error: FrameError) -> Option<String> {
+    match error {
+        FrameError::Io(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Some("sent half a message".to_owned())
+        }
+        FrameError::Closed | FrameError::Io(_) => None,
+        other => Some(format!("sent {other}")),
+    }
+}
