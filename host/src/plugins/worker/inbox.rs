@@ -77,13 +77,13 @@ impl Inbox {
             }
             let rest = turn.rest_until.map(|until| until.saturating_duration_since(Instant::now()));
             let resting = rest.filter(|left| !turn.needed && !left.is_zero());
-            turn = match (turn.taken, resting) {
-                (true, _) => self.changed.wait(turn).unwrap_or_else(PoisonError::into_inner),
-                (false, Some(left)) => {
-                    self.changed.wait_timeout(turn, left).unwrap_or_else(PoisonError::into_inner).0
-                }
+            // A caller that leaves does not wake us unless we are needed: that would cost it more than its answer.
+            let left = match (turn.taken, resting) {
+                (true, _) => REST,
+                (false, Some(left)) => left,
                 (false, None) => break,
             };
+            turn = self.changed.wait_timeout(turn, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         turn.needed = false;
         turn.rest_until = None;
@@ -146,8 +146,11 @@ impl Inbox {
         turn.rest_until = Some(Instant::now() + REST);
         turn.needed = turn.needed || rest || broken.is_some() || waiting();
         turn.broken = broken;
+        let wake = turn.needed || turn.broken.is_some();
         drop(turn);
-        self.changed.notify_all();
+        if wake {
+            self.changed.notify_all();
+        }
         read
     }
 
