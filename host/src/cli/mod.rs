@@ -105,8 +105,9 @@ fn adopt_variables() {
     print::say("warning", &format!("the variables of `.env` could not be taken over: {error}"));
 }
 
-/// Undoes what our starter may have set up and no program of ours can live with, and keeps the secrets in our own environment from being read by the commands that we run: without this, any process of the
-/// same user can look into `/proc/PID/environ`.
+/// Undoes what our starter may have set up and no program of ours can live with, and keeps the secrets in our own environment
+/// from being read by the commands that we run: without this, any process of the same user can look into
+/// `/proc/PID/environ`.
 fn harden() {
     // With `SIGCHLD` ignored, which is inherited, the kernel throws exit codes away; any handler ends that.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGCHLD, std::sync::Arc::default());
