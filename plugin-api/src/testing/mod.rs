@@ -5,11 +5,12 @@
 //! ```no_run
 //! # use std::sync::Arc;
 //! # use hostel_plugin_api::TerminalEnvironmentProvider;
-//! # fn my_provider() -> Arc<dyn TerminalEnvironmentProvider> { unimplemented!() }
 //! use hostel_plugin_api::testing::{Options, check};
 //!
+//! # fn the_provider_keeps_the_rules(provider: Arc<dyn TerminalEnvironmentProvider>) {
 //! // In a test of the plugin's own:
-//! check(&my_provider(), &Options::default()).assert();
+//! check(&provider, &Options::default()).assert();
+//! # }
 //! ```
 //!
 //! Each rule is one row of the [`Report`]. A failed row is a breach of the interface, and says how to see it without the kit.

@@ -11,7 +11,7 @@ use hostel_plugin_api::testing::{self, Report, Row, Verdict};
 use super::super::load::Discovered;
 use super::super::manifest::Manifest;
 use super::super::worker::{Plan, Ready, RemoteProvider, Worker};
-use super::{plan, row};
+use super::examine::{plan, row};
 use crate::home::Home;
 use crate::registry::{Flags, Provider};
 

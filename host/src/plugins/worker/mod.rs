@@ -5,8 +5,9 @@
 //! behind a link: the *keeper*, which has none of the plugin's code and cleans up whatever happens, and the *worker*, which
 //! is confined to the plugin's permissions before it loads the library. `docs/plugin-protocol.md` describes what they say.
 //!
-//! The host's side: `lifecycle` starts and restarts, `link` and `slot` carry calls, `provider` and `environment` look like those
-//! of any backend. The other side: `keeper`, `enter` (the start), `confine`, `serve` and `running` (the calls).
+//! The host's side: `lifecycle` starts and restarts, `link`, `slot` and `inbox` carry calls, `errors` and `masks` see to what is
+//! shown, `provider` and `environment` look like those of any backend. The other side: `keeper`, `enter` (the start), `confine`
+//! with `paths` and `syscalls` (what it gives up), `serve` and `running` (the calls). Both: `frame`, `message` and `values`.
 
 mod breaker;
 mod confine;
