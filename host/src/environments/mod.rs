@@ -80,11 +80,12 @@ impl Environments {
         let mut outcome = match running::run(environment, request, io).map_err(named)? {
             Ran::Answered(Ok(outcome)) => outcome,
             Ran::Answered(Err(error)) => {
+                if error.kind() == ErrorKind::CRASHED {
+                    // Before anything is cleaned up under it.
+                    end_call(&call_id);
+                }
                 if UNKNOWN.contains(&error.kind()) {
                     self.retire(entry.name(), task, &used);
-                }
-                if error.kind() == ErrorKind::CRASHED {
-                    end_call(&call_id);
                 }
                 let Some(outcome) = running::ended_by_force(&error) else { return Err(named(error)) };
                 warnings.push(format!(
@@ -124,22 +125,26 @@ impl Environments {
                 // The waiter may have gone.
                 let _ = sender.send((name, outcome));
             };
-            // Without a thread nothing is sent, and the wait ends at its limit.
+            // Without a thread its sender is gone, which shows below.
             let _ = thread::Builder::new().name("cleanup".into()).spawn(let_go);
         }
         drop(sender);
         let until = Instant::now() + CLEANUP_LIMIT;
         let mut lines = Vec::new();
         while !waiting.is_empty() {
-            let Ok((name, outcome)) = receiver.recv_timeout(until.saturating_duration_since(Instant::now()))
-            else {
-                let seconds = CLEANUP_LIMIT.as_secs();
-                lines.extend(
-                    waiting
-                        .drain(..)
-                        .map(|name| format!("cleaning up {name} did not end within {seconds} s")),
-                );
-                break;
+            let (name, outcome) = match receiver.recv_timeout(until.saturating_duration_since(Instant::now()))
+            {
+                Ok(ended) => ended,
+                Err(error) => {
+                    let why = match error {
+                        mpsc::RecvTimeoutError::Timeout => {
+                            format!("did not end within {} s", CLEANUP_LIMIT.as_secs())
+                        }
+                        mpsc::RecvTimeoutError::Disconnected => "could not be started or panicked".to_owned(),
+                    };
+                    lines.extend(waiting.drain(..).map(|name| format!("cleaning up {name} {why}")));
+                    break;
+                }
             };
             waiting.retain(|other| *other != name);
             lines.extend(outcome.err().map(|error| format!("cleaning up {name} failed: {error}")));
