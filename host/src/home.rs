@@ -98,10 +98,16 @@ impl Home {
         self.tasks_of(backend).join(encode(task))
     }
 
+    /// What is kept for tasks, a folder for each backend.
+    #[must_use]
+    pub fn tasks(&self) -> PathBuf {
+        self.0.join("state").join("tasks")
+    }
+
     /// What is kept for all tasks on one backend.
     #[must_use]
     pub fn tasks_of(&self, backend: &str) -> PathBuf {
-        self.0.join("state").join("tasks").join(backend)
+        self.tasks().join(backend)
     }
 
     /// Whole outputs of which only a part was shown.

@@ -5,6 +5,7 @@
 //! | floor | modules |
 //! | --- | --- |
 //! | faces | [`cli`] |
+//! | background | [`processes`] |
 //! | running | [`exec`], [`environments`], [`world`] |
 //! | rules | [`policy`] |
 //! | filling | [`backends`], [`plugins`] |
@@ -23,6 +24,7 @@ pub mod exec;
 pub mod home;
 pub mod plugins;
 pub mod policy;
+pub mod processes;
 pub mod registry;
 pub mod signals;
 pub mod world;

@@ -1,6 +1,7 @@
 //! One live place where commands run.
 
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Mutex;
@@ -30,9 +31,21 @@ pub struct ExecRequest {
     /// The host's own name for this call, of letters, digits and `_`: a provider that starts processes on the host's machine
     /// gives it to them as `HOSTEL_CALL`, so that the host can find them if the provider crashes. May be empty.
     pub call_id: String,
-    /// Later fields. A key that begins with `!` must be understood: the code around a plugin refuses those it does not know.
+    /// Later fields. A key that begins with `!` must be understood: the code around a plugin refuses those it does not know, and
+    /// a provider that does not do what it asks for refuses the request with [`ErrorKind::UNSUPPORTED`]. `!pty`: see
+    /// [`wants_terminal`](Self::wants_terminal). `tell_start`: see [`tells_start`](Self::tells_start).
+    /// `background`: see [`runs_in_background`](Self::runs_in_background).
     pub extra: Extra,
 }
+
+/// The later field that asks for a terminal.
+pub(crate) const TERMINAL: &str = "!pty";
+
+/// The later field that says that a command runs beside the session's.
+const BACKGROUND: &str = "background";
+
+/// The later field that asks for word of the start.
+const TELL_START: &str = "tell_start";
 
 /// Shows neither the values of variables nor what is fed: either may be a secret.
 impl fmt::Debug for ExecRequest {
@@ -53,6 +66,55 @@ impl ExecRequest {
     #[must_use]
     pub fn new(command: impl Into<String>) -> Self {
         Self { command: command.into(), ..Self::default() }
+    }
+
+    /// Lets the command run on `terminal`: the end of a pseudo-terminal that a program has, whose other end the caller reads and
+    /// writes.
+    pub fn run_on(&mut self, terminal: OwnedFd) {
+        self.stdin = Stdin::Fd(terminal);
+        self.extra.insert(TERMINAL.into(), true.into());
+    }
+
+    /// Returns whether the standard input is a terminal that is to become the command's controlling terminal, and its standard
+    /// output and error as well. [`ExecIo::output`] then gets nothing: whoever made the terminal reads its other end.
+    #[must_use]
+    pub fn wants_terminal(&self) -> bool {
+        self.extra.contains_key(TERMINAL)
+    }
+
+    /// Says that the command runs beside those of the session, for as long as it likes.
+    pub fn run_in_background(&mut self) {
+        self.extra.insert(BACKGROUND.into(), true.into());
+    }
+
+    /// Returns whether the command runs beside those of the session: where a session has state, it leaves that alone.
+    #[must_use]
+    pub fn runs_in_background(&self) -> bool {
+        self.extra.contains_key(BACKGROUND)
+    }
+
+    /// Asks for word of the start.
+    pub fn tell_start(&mut self) {
+        self.extra.insert(TELL_START.into(), true.into());
+    }
+
+    /// Returns whether the caller wants to know when the command has started: by [`ExecIo::output`] with no bytes.
+    #[must_use]
+    pub fn tells_start(&self) -> bool {
+        self.extra.contains_key(TELL_START)
+    }
+
+    /// Refuses a request that asks for something which must be understood and is not among `known`.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`ErrorKind::UNSUPPORTED`], which names what was asked for.
+    pub fn refuse_unknown(&self, known: &[&str]) -> Result<(), Error> {
+        let asked = self.extra.keys().find(|key| key.starts_with('!') && !known.contains(&key.as_str()));
+        asked.map_or(Ok(()), |key| {
+            let message = format!("the backend cannot do what is asked of it (`{key}`)");
+            Err(Error::new(ErrorKind::UNSUPPORTED, message).not_started())
+        })
     }
 }
 

@@ -111,7 +111,7 @@ pub struct CreateEnvironment {
     /// Names of variables, with `*` at the end for a prefix, that no process which the environment starts on this
     /// machine may see.
     pub strip_env: Vec<String>,
-    /// Later fields. `purpose` is `"cleanup"` where the environment is made only to be cleaned up, because the process that had
+    /// Later fields. `calls` is how the ids of all calls on this environment begin. `purpose` is `"cleanup"` where the environment is made only to be cleaned up, because the process that had
     /// it has crashed: attach to what there is under the task id, and make nothing new.
     pub extra: Extra,
 }

@@ -185,7 +185,8 @@ impl Home {
     #[must_use]
     pub fn command(&self, program: &str, words: &[&str]) -> Command {
         let mut command = Command::new(built().join(program));
-        command.args(words).env("HOSTEL_HOME", self.path()).stdin(Stdio::null());
+        // The tester's own login files would be read for each new session.
+        command.args(words).env("HOSTEL_HOME", self.path()).env("HOME", self.path()).stdin(Stdio::null());
         for name in ["HOSTEL_TERMINAL_BACKEND", "ACMEBOX_TOKEN", "MISFIT", "MISFIT_TOKEN", "EDITOR", "VISUAL"]
         {
             command.env_remove(name);

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::env::Env;
+
 /// A terminal in any sandbox, for agents and people
 #[derive(Debug, Parser)]
 #[command(
@@ -48,6 +50,19 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Run commands in the background
+    #[command(after_help = "Examples:\n  hostel process start -- 'npm run dev'\n  hostel process list\n  \
+                            hostel process logs --follow proc_0123456789ab\n  hostel process kill proc_0123456789ab")]
+    Process {
+        #[command(subcommand)]
+        action: super::process::Process,
+    },
+    /// List and clean up the environments of tasks
+    #[command(after_help = "Examples:\n  hostel env list\n  hostel env cleanup build")]
+    Env {
+        #[command(subcommand)]
+        action: Env,
+    },
     /// Show what is selected, and from where
     #[command(after_help = "Example:\n  HOSTEL_TERMINAL_BACKEND=local hostel status")]
     Status {
@@ -89,10 +104,11 @@ pub(super) enum Command {
     Examples:\n  hostel exec -- 'cd src && ls | wc -l'\n  hostel exec -- printf '%s\\n' 'a b' '$HOME'\n  \
     hostel exec --task build --timeout 600 -- make\n  \
     hostel exec --env RUST_LOG=debug --env HOME --cwd /srv -- ./run\n  \
-    git diff | hostel exec --stdin --json -- 'patch -p1'\n\n\
+    git diff | hostel exec --stdin --json -- 'patch -p1'\n  hostel exec --pty -- python3\n\n\
     Exit codes: the command's own; 124 timed out, 125 Hostel failed, 126 refused, 128+N killed by signal N,\n\
     130 interrupted, 2 wrong usage"
 )]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Exec {
     /// Use this backend instead of `terminal.backend`
     #[arg(long, value_name = "NAME")]
@@ -112,6 +128,9 @@ pub(super) struct Exec {
     /// Forward standard input (otherwise the command reads nothing)
     #[arg(long)]
     pub(super) stdin: bool,
+    /// Run it on a terminal of its own, to which what is typed here goes
+    #[arg(long)]
+    pub(super) pty: bool,
     /// Do not escape control characters on a terminal
     #[arg(long, conflicts_with = "json")]
     pub(super) raw: bool,
@@ -304,7 +323,7 @@ fn json(text: &str) -> Result<serde_json::Value, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected".to_owned())?;
     if !(0.001..=1e9).contains(&seconds) {
         return Err("it must be from 0.001 to 1000000000".to_owned());

@@ -5,14 +5,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hostel_plugin_api::{Ended, Error, ErrorKind, ExecIo, ExecRequest, Flow, Stdin};
+use hostel_plugin_api::{Ended, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::args::Exec;
 use super::failure::Failure;
 use super::print::{Out, say};
-use crate::environments::{Environments, SharedIo};
-use crate::exec::{Cancel, Collector, Paced, Patience, Report, Screen, join};
+use super::tty;
+use crate::environments::{Environments, SharedIo, terminal};
+use crate::exec::{Cancel, Collector, Paced, Patience, Report, Screen, Terminal, join};
 use crate::world::{Options, World};
 
 /// Hostel itself failed.
@@ -69,7 +70,7 @@ fn undelivered(error: &io::Error) -> u8 {
 }
 
 /// Reads `K=V` and `K`.
-fn variables(words: &[String]) -> Result<Vec<(String, String)>, String> {
+pub(super) fn variables(words: &[String]) -> Result<Vec<(String, String)>, String> {
     let variable = |word: &String| match word.split_once('=') {
         Some(("", _)) => Err(format!("`--env {word}` names no variable")),
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
@@ -107,14 +108,23 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     let mut request = ExecRequest::new(join(&arguments.command));
     request.cwd = arguments.cwd;
     request.env = env;
-    if arguments.stdin {
+    if arguments.stdin && !arguments.pty {
         request.stdin = Stdin::Fd(stdin().map_err(|error| starting(&error))?);
     }
     // Made before the clock of the command starts to run.
     environments.get(&world, entry, &arguments.task)?;
-    let io = Arc::new(Io::new(limit, sink(&world, arguments.json, arguments.raw, arguments.max_output))?);
+    let raw = arguments.raw || arguments.pty;
+    let io = Arc::new(Io::new(limit, sink(&world, arguments.json, raw, arguments.max_output))?);
     let shared: SharedIo = Arc::<Io>::clone(&io);
-    let outcome = environments.execute(&world, entry, &arguments.task, request, &shared);
+    let task = &arguments.task;
+    let outcome = if arguments.pty {
+        on_terminal(
+            |on| terminal::execute(&environments, &world, entry, task, request, &shared, on),
+            arguments.stdin,
+        )
+    } else {
+        environments.execute(&world, entry, task, request, &shared)
+    };
     let killed = [Ended::TIMEOUT, Ended::INTERRUPTED];
     let by_itself = outcome.as_ref().is_ok_and(|outcome| !killed.contains(&outcome.ended));
     let undelivered_because = io.finish(report, by_itself);
@@ -128,6 +138,18 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
         return Ok(undelivered(&error));
     }
     Ok(u8::try_from(outcome.exit_code).unwrap_or(FAILED))
+}
+
+/// Makes a call on a terminal that is as large as ours, and passes on what is typed here.
+fn on_terminal(
+    call: impl FnOnce((&Terminal, OwnedFd)) -> Result<ExecOutcome, Error>,
+    stdin: bool,
+) -> Result<ExecOutcome, Error> {
+    let (terminal, commands) = Terminal::open(tty::size()).map_err(|error| starting(&error))?;
+    let raw = tty::Raw::begin().map_err(|error| starting(&error))?;
+    tty::forward(&terminal, raw.is_some() || stdin).map_err(|error| starting(&error))?;
+    tty::follow_size(&terminal).map_err(|error| starting(&error))?;
+    call((&terminal, commands))
 }
 
 /// Returns what the command reads. A terminal is not handed over itself, since whoever may read it may also write to it, past all

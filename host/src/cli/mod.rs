@@ -5,13 +5,18 @@ mod backends;
 mod check;
 mod config;
 mod doctor;
+mod env;
 mod exec;
 mod failure;
 mod install;
 mod plugins;
 mod print;
+mod process;
+mod process_args;
+mod process_log;
 mod question;
 mod tidy;
+mod tty;
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
@@ -20,10 +25,12 @@ use clap::{CommandFactory, Parser};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::dotenv;
+use crate::environments::guard::{GUARD_COMMAND, Guard, guard_main, this_program_serves_guards};
 use crate::home::Home;
 use crate::plugins::worker::{
     KEEPER_COMMAND, WORKER_COMMAND, keeper_main, this_program_serves_workers, worker_main,
 };
+use crate::processes::{PROCESS_KEEPER_COMMAND, process_keeper_main};
 use crate::world::{Options, World};
 use args::{Arguments, Command};
 use failure::Failure;
@@ -38,12 +45,14 @@ pub fn main() -> ExitCode {
     }
     adopt_variables();
     this_program_serves_workers();
+    this_program_serves_guards();
     let arguments = Arguments::parse();
     start_logging(arguments.verbose);
     let code = match run(arguments.command) {
         Ok(code) => code,
         Err(failure) => failure.print(),
     };
+    Guard::shared().goodbye();
     ExitCode::from(code)
 }
 
@@ -51,6 +60,8 @@ pub fn main() -> ExitCode {
 fn hidden(mut words: impl Iterator<Item = String>) -> Option<ExitCode> {
     let main = match words.next()?.as_str() {
         KEEPER_COMMAND => keeper_main,
+        GUARD_COMMAND => guard_main,
+        PROCESS_KEEPER_COMMAND => process_keeper_main,
         WORKER_COMMAND => worker_main,
         _ => return None,
     };
@@ -63,12 +74,14 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Exec(arguments) => return Ok(exec::run(arguments)),
         Command::Plugins { action } => return plugins::run(action, &mut out),
         Command::Backends { json } => backends::list(&World::open(Options::default())?, json, &mut out)?,
+        Command::Env { action } => return env::run(action, &mut out),
         Command::Status { json } => {
             let mut world = World::open(Options::default())?;
             world.catalog.look_at_libraries();
             backends::status(&world, json, &mut out)?;
         }
         Command::Doctor { json } => return doctor::run(json, &mut out),
+        Command::Process { action } => return process::run(action, &mut out),
         Command::Config { action } => return config::run(action, &mut out),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -1,11 +1,15 @@
 //! Running one command and keeping what it prints.
 
 mod cancel;
+pub mod clean;
 mod collect;
+mod line;
 mod paced;
 mod report;
 mod screen;
+mod sequences;
 mod spill;
+pub mod terminal;
 mod words;
 
 pub use cancel::Cancel;
@@ -13,4 +17,5 @@ pub use collect::{Collector, Kept};
 pub use paced::{Paced, Patience};
 pub use report::{Report, ReportError};
 pub use screen::Screen;
+pub use terminal::{Size, Terminal};
 pub use words::join;

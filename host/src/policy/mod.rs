@@ -1,4 +1,10 @@
 //! Rules that every face obeys. Each asks the registry, and none knows a backend by its name.
 
+pub mod commands;
 pub mod cwd;
+mod expansion;
+mod grammar;
+pub mod lexer;
 pub mod secrets;
+pub mod sudo;
+pub mod token;

@@ -298,7 +298,7 @@ mod tests {
     fn a_later_field_that_must_be_understood_is_refused() {
         let environment = ForeignEnvironment(PluginEnvironment::crossing(Box::new(Echo)));
         let mut request = ExecRequest::new("command");
-        request.extra.insert("!pty".into(), true.into());
+        request.extra.insert("!teleport".into(), true.into());
         let error = environment.execute(request, &Sink(std::sync::Mutex::default())).unwrap_err();
         assert!(error.kind() == ErrorKind::UNSUPPORTED && !error.may_have_started());
     }

@@ -3,6 +3,7 @@
 use abi_stable::std_types::{ROption, RString, RVec};
 use serde_json::Value;
 
+use crate::environment::TERMINAL;
 use crate::{Error, ErrorKind, Extra};
 
 /// Writes a list of texts as it crosses.
@@ -34,13 +35,13 @@ pub(crate) fn extra_from(text: &str) -> Extra {
 /// What begins the name of a later field that must not be passed over.
 const MUST: char = '!';
 
-/// Reads later fields, and refuses those that must be understood: this version knows none.
+/// Reads later fields, and refuses those that must be understood and that this version does not know.
 pub(crate) fn understood(text: &str) -> Result<Extra, Error> {
     let malformed =
         || Error::new(ErrorKind::INVALID_REQUEST, "the later fields of a request are not JSON").not_started();
     let extra: Extra =
         if text.is_empty() { Extra::new() } else { serde_json::from_str(text).map_err(|_| malformed())? };
-    match extra.keys().find(|key| key.starts_with(MUST)) {
+    match extra.keys().find(|key| key.starts_with(MUST) && *key != TERMINAL) {
         None => Ok(extra),
         Some(key) => {
             let message = format!("the plugin is too old for what is asked of it (`{key}`)");

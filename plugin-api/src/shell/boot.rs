@@ -1,13 +1,17 @@
 //! What the shell is told before it sees the command.
 //!
-//! The script below is the same for every command, and one line, so that the shell's messages count the command's own lines. It reads the command from descriptor 3, closes it, and evaluates it as
-//! one word, so that here-documents, unbalanced quotes and trailing backslashes mean what they would in `sh -c`. At its
-//! exit the shell writes down where it stands and what it exports. That is an `EXIT` trap of ours, which a command may
-//! replace by its own; its changes to the session are then lost, and nothing else. The same holds for a command that
-//! replaces the shell (`exec`) or is killed.
+//! The script below is the same for every command, and one line, so that the shell's messages count the command's own lines. It
+//! reads the session's prelude and then the command from descriptor 3, closes it, and evaluates the command as one word, so that
+//! here-documents, unbalanced quotes and trailing backslashes mean what they would in `sh -c`. At its exit the shell writes
+//! down where it stands, what it exports, and, where it is bash, its options, aliases and functions. That is an `EXIT` trap of
+//! ours, which a command may replace by its own; its changes to the session are then lost, and nothing else. The same
+//! holds for a command that replaces the shell (`exec`) or is killed.
 //!
 //! The record goes to a file that is opened only then, so that the command finds no descriptor to write to. Nothing in it
 //! decides about success: the exit code comes from the kernel.
+//!
+//! Whatever the trap calls goes by `\builtin`: neither an alias nor a function of the session's then stands in its place. A
+//! function named `builtin` alone would, and so is never brought into a shell.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,51 +20,93 @@ use std::path::Path;
 use super::transport::Shell;
 
 /// Ends a record that was written to its end.
-pub(super) const END_MARK: &[u8] = b"\0end";
+pub(super) const END_MARK: &[u8] = b"end";
+
+/// The trap begins with a line of its own: under `set -v`, bash prints each line of it that it reads, and so only this one. In POSIX
+/// mode no function stands before `unset`. A copy of the shell that a signal ends before it has become a program comes here too,
+/// and must not write.
+const FIRST: &str = r#"{ __hostel=$SHELLOPTS/$BASHOPTS; __hostel_posix=${POSIXLY_CORRECT-__hostel}; POSIXLY_CORRECT=1; \unset -f builtin; \builtin set +v; } 2>/dev/null
+{ \builtin test "$BASHPID" = "$$" || \builtin exit; \builtin shopt -u expand_aliases; __hostel_record="#;
+
+/// What follows the record's path, and is followed by the options that were on before the command.
+const BEGIN: &str = "; __hostel_before=";
+
+/// The second half, parsed once no alias is in force. What bash writes down is `pwd`, exports, options before and after, aliases, the
+/// list of functions, and each function, every one ended by NUL. The list goes to the file first and is read from there, which
+/// spares a process.
+const DUMP: &str = r#"{ case $__hostel_posix in __hostel) \builtin unset -v POSIXLY_CORRECT;; *) POSIXLY_CORRECT=$__hostel_posix;; esac; \builtin trap - DEBUG; \builtin trap "" XFSZ; \builtin set +xu; } >/dev/null 2>&1; { \builtin declare -F >|"$__hostel_record"; \builtin mapfile -t __hostel_list <"$__hostel_record"; { \builtin pwd; \builtin printf "\0"; \builtin export -p; \builtin printf "\0%s\0%s\0" "$__hostel_before" "$__hostel"; \builtin alias -p; \builtin printf "\0"; \builtin printf "%s\n" "${__hostel_list[@]}"; \builtin printf "\0"; for __hostel in "${__hostel_list[@]}"; do \builtin declare -f -- "${__hostel##* }"; \builtin printf "\0"; done; \builtin printf end; } >|"$__hostel_record"; } 2>/dev/null || \builtin :"#;
+
+/// Reads the session's prelude from descriptor 3 and obeys it.
+const PRELUDE: &str = "IFS= builtin read -r -d '' __hostel <&3; builtin eval \"$__hostel\"; ";
+
+/// Reads the command and evaluates it.
+const COMMAND: &str = "IFS= builtin read -r -d '' __hostel <&3; exec 3<&-; builtin eval \"builtin unset -v __hostel __hostel_record; $__hostel\"";
+
+/// Sets the trap that writes the record; `record` is shell text for the file's quoted path.
+fn trap(record: &str) -> String {
+    let dump = quote(OsStr::new(DUMP)).to_string_lossy().into_owned();
+    let end = format!("; \\builtin eval {dump}; }} 2>/dev/null");
+    let quoted = |text: &str| quote(OsStr::new(text)).to_string_lossy().into_owned();
+    // A line of this script would count as one of the command's.
+    let open = FIRST.split('\n').map(quoted).collect::<Vec<_>>().join("$'\\n'");
+    let (begin, end) = (quoted(BEGIN), quoted(&end));
+    format!("builtin trap {open}{record}{begin}\"$SHELLOPTS/$BASHOPTS\"{end} EXIT; ")
+}
+
+/// Returns the script of a bash that reads what stands on descriptor 3.
+fn bash(record: &OsStr) -> Vec<u8> {
+    // The path may be any bytes, which no text of ours can hold.
+    let script = format!("builtin shopt -s expand_aliases; {PRELUDE}{}{COMMAND}", trap("\0"));
+    let quoted_twice = quote(record);
+    let pieces: Vec<&[u8]> = script.as_bytes().split(|byte| *byte == 0).collect();
+    pieces.join(quoted_twice.as_bytes())
+}
+
+/// Returns the arguments of a bash that makes copies of itself: descriptor 3 is what it is told of the session, 4 the builtin, 5 the
+/// socket. In a copy, descriptor 3 is as for a shell that was started, and the prelude says where the record goes.
+pub(super) fn resident_argv(shell: &Shell) -> Vec<OsString> {
+    let serve = "builtin test \"${BASH_VERSINFO[0]}\" = 5 && builtin enable -f /proc/self/fd/4 hostel_serve || builtin exit 125; exec 3<&- 4<&-; builtin hostel_serve 5 || builtin exit 125; ";
+    let record = "\"${__hostel_record@Q}\"";
+    let script =
+        format!("builtin shopt -s expand_aliases; {PRELUDE}{serve}{PRELUDE}{}{COMMAND}", trap(record));
+    words(shell, script.into())
+}
+
+/// Returns the arguments of a POSIX shell that does so. It has no prelude, and its functions, aliases and options end with it.
+fn posix(record: &OsStr) -> Vec<u8> {
+    let dump = [
+        b"{ trap '' XFSZ; } 2>/dev/null; { pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >|",
+        record.as_bytes(),
+        b" || :",
+    ]
+    .concat();
+    [
+        b"trap ".as_slice(),
+        quote(OsStr::from_bytes(&dump)).as_bytes(),
+        b" EXIT; __hostel=$(command -p cat <&3; echo .); exec 3<&-; ",
+        b"eval \"unset __hostel; ${__hostel%.}\"",
+    ]
+    .concat()
+}
 
 /// Returns the shell's arguments, so that it runs what stands on descriptor 3 and records its state in `record`.
 pub(super) fn argv(shell: &Shell, record: &Path) -> Vec<OsString> {
     let record = quote(record.as_os_str());
+    words(shell, OsString::from_vec(if shell.is_bash { bash(&record) } else { posix(&record) }))
+}
+
+fn words(shell: &Shell, script: OsString) -> Vec<OsString> {
     let mut argv = vec![shell.path.clone().into_os_string()];
-    let script = if shell.is_bash {
+    if shell.is_bash {
         argv.extend(["--noprofile".into(), "--norc".into()]);
-        let dump = [
-            b"{ builtin trap - DEBUG; builtin trap '' XFSZ; builtin set +x; } >/dev/null 2>&1; { builtin pwd; builtin printf '\\0'; builtin export -p; builtin printf '\\0end'; } 2>/dev/null >|",
-            record.as_bytes(),
-            b" || builtin :",
-        ]
-        .concat();
-        let trap = quote(OsStr::from_bytes(&dump));
-        [
-            b"builtin trap ",
-            trap.as_bytes(),
-            b" EXIT; IFS= builtin read -r -d '' __hostel <&3; exec 3<&-; ",
-            b"builtin eval \"builtin unset -v __hostel; $__hostel\"",
-        ]
-        .concat()
-    } else {
-        let dump = [
-            b"{ trap '' XFSZ; } 2>/dev/null; { pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >|",
-            record.as_bytes(),
-            b" || :",
-        ]
-        .concat();
-        let trap = quote(OsStr::from_bytes(&dump));
-        [
-            b"trap ",
-            trap.as_bytes(),
-            b" EXIT; __hostel=$(command -p cat <&3; echo .); exec 3<&-; ",
-            b"eval \"unset __hostel; ${__hostel%.}\"",
-        ]
-        .concat()
-    };
-    argv.extend(["-c".into(), OsString::from_vec(script)]);
+    }
+    argv.extend(["-c".into(), script]);
     argv.push(shell.path.file_name().unwrap_or(OsStr::new("sh")).to_owned());
     argv
 }
 
 /// Quotes a word so that a POSIX shell reads back exactly these bytes.
-fn quote(word: &OsStr) -> OsString {
+pub(super) fn quote(word: &OsStr) -> OsString {
     let mut quoted = vec![b'\''];
     for byte in word.as_bytes() {
         match byte {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::state::SessionState;
 use crate::{Error, ErrorKind};
@@ -10,9 +10,34 @@ use crate::{Error, ErrorKind};
 /// Variables by which the shell itself would be driven before it sees the command. They are never passed to it.
 const SHELL_CONTROL: [&str; 5] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD"];
 
-/// Functions of a shell that would stand in for what its boot script calls, as bash exports them.
+/// Functions of a shell that would stand in for what its boot script calls. They are neither passed to it, as bash exports them,
+/// nor remembered.
 const SHELL_CALLS: [&str; 9] =
     ["builtin", "command", "eval", "exec", "export", "printf", "pwd", "read", "trap"];
+
+/// Returns whether the session remembers a function of this name. One whose name the shell's own lists would not give back whole
+/// is not remembered either.
+pub(super) fn function_lasts(name: &OsStr) -> bool {
+    let plain = |byte: u8| !byte.is_ascii_whitespace() && !matches!(byte, b'=' | b'\'' | 0);
+    !SHELL_CALLS.iter().any(|own| name == *own) && name.as_bytes().iter().all(|byte| plain(*byte))
+}
+
+/// Options that would break or flood later commands, and those that are not the user's to set.
+const OPTIONS_OF_ONE_CALL: [&str; 8] = [
+    "set:errexit",
+    "set:nounset",
+    "set:noexec",
+    "set:onecmd",
+    "set:xtrace",
+    "set:privileged",
+    "shopt:login_shell",
+    "shopt:restricted_shell",
+];
+
+/// Returns whether the session remembers what a command makes of the option `name`.
+pub(super) fn option_lasts(name: &str) -> bool {
+    !OPTIONS_OF_ONE_CALL.contains(&name)
+}
 
 /// Variables that the shell makes anew each time.
 const SHELL_OWN: [&str; 3] = ["_", "SHLVL", "PWD"];
@@ -89,6 +114,7 @@ pub(super) fn compose(
     strip: &StripList,
 ) -> (Variables, Vec<String>) {
     let mut variables: Variables = base.iter().cloned().collect();
+    add_folders(&mut variables, &state.path);
     for name in &state.unset {
         variables.remove(name);
     }
@@ -115,6 +141,24 @@ pub(super) fn compose(
     });
     bound(&mut variables, &mut held_back);
     (variables, held_back)
+}
+
+/// Puts the folders that the login files have added behind those of the place's own `PATH`.
+fn add_folders(variables: &mut Variables, folders: &[OsString]) {
+    if folders.is_empty() {
+        return;
+    }
+    let path = variables.entry("PATH".into()).or_default();
+    let mut bytes = std::mem::take(path).into_vec();
+    for folder in folders {
+        if !bytes.split(|byte| *byte == b':').any(|known| known == folder.as_bytes()) {
+            if !bytes.is_empty() {
+                bytes.push(b':');
+            }
+            bytes.extend_from_slice(folder.as_bytes());
+        }
+    }
+    *path = OsString::from_vec(bytes);
 }
 
 /// Leaves out the largest variables until the rest can be passed to a program, so that one command cannot make all later ones
@@ -198,6 +242,17 @@ mod tests {
         let (variables, held_back) = compose(&[], &state, &[], &StripList::default());
         assert!(variables.contains_key(OsStr::new("SMALL")) && variables.len() > 10);
         assert_eq!(variables.len() + held_back.len(), 41);
+    }
+
+    #[test]
+    fn folders_of_the_login_files_come_behind_those_of_the_place() {
+        let state = SessionState { path: vec!["/opt/tool".into(), "/bin".into()], ..SessionState::default() };
+        let path = |base: &[(&str, &str)]| {
+            let (variables, _) = compose(&pairs(base), &state, &[], &StripList::default());
+            variables[OsStr::new("PATH")].clone()
+        };
+        assert_eq!(path(&[("PATH", "/venv/bin:/bin")]), "/venv/bin:/bin:/opt/tool");
+        assert_eq!(path(&[]), "/opt/tool:/bin");
     }
 
     #[test]

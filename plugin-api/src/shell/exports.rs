@@ -1,4 +1,4 @@
-//! Reads what `export -p` prints.
+//! Reads what `export -p` and `alias -p` print.
 //!
 //! Shells print it so that it can be read back by a shell: `declare -x NAME="value"` (bash) or `export NAME='value'`
 //! (POSIX). A shell would run whatever else stands there, so it is read here instead, as data. The quoting rules are those
@@ -32,6 +32,23 @@ pub(super) fn parse(text: &[u8]) -> Option<BTreeMap<OsString, OsString>> {
         }
     }
     Some(variables)
+}
+
+/// Returns the aliases that `alias -p` prints, or nothing if the text is not what it prints.
+pub(super) fn parse_aliases(text: &[u8]) -> Option<BTreeMap<OsString, OsString>> {
+    let mut reader = Reader { text, at: 0 };
+    let mut aliases = BTreeMap::new();
+    while let Some(statement) = reader.statement()? {
+        let mut words = statement.into_iter();
+        if words.next()?.as_slice() != b"alias" {
+            return None;
+        }
+        let assignment = words.find(|word| word != b"--")?;
+        let split = assignment.iter().position(|byte| *byte == b'=')?;
+        let value = assignment[split + 1..].to_vec();
+        aliases.insert(OsString::from_vec(assignment[..split].to_vec()), OsString::from_vec(value));
+    }
+    Some(aliases)
 }
 
 struct Reader<'a> {

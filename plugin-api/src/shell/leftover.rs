@@ -19,7 +19,8 @@ pub(super) fn swallow(output: &std::io::PipeReader) {
         let argv = [program.ok_or(io::ErrorKind::NotFound)?.into()];
         let descriptors = vec![output.as_fd(), null.as_fd(), null.as_fd()];
         let program = argv.first().map_or(Path::new(""), Path::new);
-        let spawn = Spawn { program, argv: &argv, env: &[], cwd: Path::new("/"), descriptors };
+        let spawn =
+            Spawn { program, argv: &argv, env: &[], cwd: Path::new("/"), descriptors, terminal: false };
         spawn::spawn(&spawn).map_err(|failed| failed.error)
     };
     match start() {

@@ -9,7 +9,8 @@
 //!
 //! * The command is one unit. It reaches the shell on a descriptor of its own, whole, and is never pasted into a script.
 //! * The exit code is what the kernel says of the shell's process, so nothing that a command prints can change it.
-//! * State is data. Directory and variables travel as bytes to and fro, and are never sourced.
+//! * State is data. Directory and variables travel as bytes to and fro, and are never sourced. Functions, aliases and options, which a
+//!   shell must read as code, come back one by one as bash itself has printed them.
 //! * A call ends when its shell has ended and what it wrote has been read, not at end-of-file: a child that was left in
 //!   the background may hold the pipe for ever.
 //! * At the deadline the whole tree ends, also those members that have left the process group, as far as `/proc` shows them.
@@ -20,18 +21,27 @@ mod call;
 mod channel;
 mod environ;
 mod exports;
+mod launch;
 mod leftover;
+mod login;
+mod place;
+mod prelude;
+mod record;
+mod remember;
+mod resident;
 mod session;
 #[allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 mod spawn;
 mod state;
+mod store;
 mod transport;
 mod tree;
 mod watched;
 
 pub use environ::StripList;
+pub use login::Login;
 pub use session::{SessionOptions, ShellEnvironment};
 pub use spawn::{LIMITS_VARIABLE, Spawn, SpawnError, spawn};
-pub use state::lock_within;
+pub use store::lock_within;
 pub use transport::{Launch, LocalTransport, Process, Shell, Transport, find_program};
-pub use tree::end_call;
+pub use tree::{end_call, end_calls, signal_call};

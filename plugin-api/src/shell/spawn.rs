@@ -35,6 +35,8 @@ pub struct Spawn<'a> {
     pub cwd: &'a Path,
     /// The first becomes its descriptor 0, and so on. It gets no others.
     pub descriptors: Vec<BorrowedFd<'a>>,
+    /// Whether the first is a terminal that becomes its controlling one.
+    pub terminal: bool,
 }
 
 /// Copies below this number could be overwritten by a copy made before their own.
@@ -79,7 +81,11 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
     let sources =
         spawn.descriptors.iter().map(|fd| rustix::io::fcntl_dupfd_cloexec(fd, first_unused.max(FIRST_FREE)));
     for (target, source) in (0..).zip(sources.collect::<Result<Vec<_>, _>>()?) {
-        actions.dup2(source, target)?;
+        if spawn.terminal && target == 0 {
+            actions.open_again(source, target)?;
+        } else {
+            actions.dup2(source, target)?;
+        }
     }
     actions.close_from(first_unused)?;
     actions.chdir(&cwd)?;
@@ -175,6 +181,16 @@ impl FileActions {
         self.held.push(source);
         // SAFETY: `raw` is initialised, and the call only writes down two numbers.
         check(unsafe { libc::posix_spawn_file_actions_adddup2(&raw mut self.raw, number, target) })
+    }
+
+    /// Opens a terminal anew: the first that the leader of a session opens becomes its controlling terminal.
+    fn open_again(&mut self, source: OwnedFd, target: i32) -> io::Result<()> {
+        let path = CString::new(format!("/proc/self/fd/{}", source.as_raw_fd()))?;
+        self.held.push(source);
+        // SAFETY: `raw` is initialised, and the call copies the path.
+        check(unsafe {
+            libc::posix_spawn_file_actions_addopen(&raw mut self.raw, target, path.as_ptr(), libc::O_RDWR, 0)
+        })
     }
 
     fn close_from(&mut self, first: i32) -> io::Result<()> {

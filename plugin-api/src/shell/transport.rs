@@ -65,6 +65,8 @@ pub struct Launch<'a> {
     pub record: &'a Path,
     /// Become its descriptors from 4 on. Empty, unless a transport puts a program in front that reads some.
     pub extra: Vec<BorrowedFd<'a>>,
+    /// Whether `stdin` is a terminal, which becomes its controlling terminal and its output too.
+    pub terminal: bool,
 }
 
 /// A process that was started. Its end shows on `pidfd`, and it stays a zombie until the session has reaped it.
@@ -93,6 +95,12 @@ pub trait Transport: Send + Sync {
     /// Returns whether `path` is a directory there that can be entered.
     fn is_directory(&self, path: &Path) -> bool;
 
+    /// Returns whether [`start`](Self::start) starts processes on this machine just as they are asked for, with nothing in front of
+    /// them. A session may then take a shell that it keeps for the purpose instead. Default: false.
+    fn is_plain(&self) -> bool {
+        false
+    }
+
     /// Starts a process in a session of its own, with default signal dispositions and no descriptors but those named.
     ///
     /// # Errors
@@ -113,15 +121,17 @@ impl LocalTransport {
     /// Fails if the process did not start.
     pub fn spawn(launch: &Launch<'_>) -> Result<Process, Error> {
         let program = launch.argv.first().map_or(Path::new(""), Path::new);
+        let output = if launch.terminal { launch.stdin } else { launch.output };
         let spawn = Spawn {
             program,
             argv: &launch.argv,
             env: &launch.env,
             cwd: launch.cwd,
-            descriptors: [launch.stdin, launch.output, launch.output, launch.script]
+            descriptors: [launch.stdin, output, output, launch.script]
                 .into_iter()
                 .chain(launch.extra.iter().copied())
                 .collect(),
+            terminal: launch.terminal,
         };
         spawn::spawn(&spawn).map_err(|SpawnError { error, started }| {
             let program =
@@ -142,6 +152,10 @@ impl Transport for LocalTransport {
 
     fn is_directory(&self, path: &Path) -> bool {
         path.is_dir() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    }
+
+    fn is_plain(&self) -> bool {
+        true
     }
 
     fn start(&self, launch: Launch<'_>) -> Result<Process, Error> {

@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use super::environ::MARK;
@@ -18,8 +18,26 @@ use super::environ::MARK;
 /// The processes of one call.
 #[derive(Debug)]
 pub(super) struct Tree {
-    mark: Vec<u8>,
+    mark: Mark,
     leader: i32,
+}
+
+/// What processes carry that are looked for.
+#[derive(Debug)]
+enum Mark {
+    /// This one.
+    Whole(Vec<u8>),
+    /// Any that begins so.
+    Beginning(Vec<u8>),
+}
+
+impl Mark {
+    fn is(&self, mark: &[u8]) -> bool {
+        match self {
+            Self::Whole(whole) => mark == whole,
+            Self::Beginning(beginning) => mark.starts_with(beginning),
+        }
+    }
 }
 
 /// One process, held so that its number cannot pass to another one.
@@ -35,7 +53,7 @@ impl Tree {
     /// Makes the tree of the call that is marked `mark` and whose shell is `leader`. The shell must not be reaped while the
     /// tree is in use, as its number names the session.
     pub(super) fn new(mark: &str, leader: Pid) -> Self {
-        Self { mark: mark.as_bytes().to_vec(), leader: leader.as_raw_nonzero().get() }
+        Self { mark: Mark::Whole(mark.into()), leader: leader.as_raw_nonzero().get() }
     }
 
     /// Returns the members that are alive now.
@@ -68,25 +86,65 @@ impl Tree {
         let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
         let mut variables = environ.split(|byte| *byte == 0);
         let marks = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="));
-        marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|mark| mark == self.mark))
+        marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|mark| self.mark.is(mark)))
     }
 }
 
 /// Ends every process on this machine that carries a call's id as `HOSTEL_CALL`, and waits up to a second for them to be gone.
 /// For a host whose provider has not done so.
 pub fn end_call(call_id: &str) {
-    let tree = Tree { mark: call_id.as_bytes().to_vec(), leader: NOBODY };
+    end(&Tree { mark: Mark::Whole(call_id.into()), leader: NOBODY });
+}
+
+/// Ends every process on this machine that carries the id of a call which begins with `beginning`, as [`end_call`] does. Returns
+/// how many there were.
+#[must_use]
+pub fn end_calls(beginning: &str) -> usize {
+    if beginning.is_empty() {
+        return 0;
+    }
+    end(&Tree { mark: Mark::Beginning(beginning.into()), leader: NOBODY })
+}
+
+fn end(tree: &Tree) -> usize {
     let until = Instant::now() + Duration::from_secs(1);
+    let mut ended = BTreeSet::new();
     loop {
         let members = tree.members();
-        if members.is_empty() || Instant::now() >= until {
-            return;
+        let left = until.saturating_duration_since(Instant::now());
+        if members.is_empty() || left.is_zero() {
+            return ended.len();
         }
         for member in &members {
+            ended.insert(member.id);
             member.signal(Signal::KILL);
         }
-        thread::sleep(Duration::from_millis(10));
+        // Who has children may have left some behind, so it is looked again once the first is gone.
+        let mut fds: Vec<PollFd<'_>> = members
+            .iter()
+            .filter_map(|member| member.fd.as_ref())
+            .map(|fd| PollFd::new(fd, PollFlags::IN))
+            .collect();
+        // Without a descriptor there is nothing to wait for but time.
+        let left = if fds.is_empty() { left.min(Duration::from_millis(10)) } else { left };
+        let _ = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
     }
+}
+
+/// Sends a signal to every process on this machine that carries a call's id as `HOSTEL_CALL`, and to what descends from one that
+/// does. Returns how many there were: none for a call that has ended, or for a number that is no signal.
+#[must_use]
+pub fn signal_call(call_id: &str, signal: i32) -> usize {
+    let Some(signal) = Signal::from_named_raw(signal) else { return 0 };
+    let members = Tree { mark: Mark::Whole(call_id.into()), leader: NOBODY }.members();
+    for member in &members {
+        member.signal(signal);
+        if signal != Signal::STOP && signal != Signal::TSTP {
+            // One that stands still would take it only once it goes on.
+            member.signal(Signal::CONT);
+        }
+    }
+    members.len()
 }
 
 /// No process has this number.

@@ -162,6 +162,7 @@ impl Sandbox {
             script: null.as_fd(),
             record: Path::new("/dev/null"),
             extra: vec![variables.as_fd()],
+            terminal: false,
         };
         let process = LocalTransport::spawn(&launch).map_err(io::Error::other)?;
         let status = waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED)?;

@@ -145,6 +145,7 @@ fn start(words: &[String], socket: &OwnedFd) -> io::Result<Process> {
         env: &env,
         cwd: Path::new("/"),
         descriptors,
+        terminal: false,
     })
     .map_err(|error| error.error)
 }

@@ -39,4 +39,5 @@ pub use keeper::{KEEPER_COMMAND, keeper_main};
 pub use lifecycle::{Plan, Ready, Worker};
 pub use limits::Limits;
 pub use provider::RemoteProvider;
+pub(crate) use start::program;
 pub use start::this_program_serves_workers;

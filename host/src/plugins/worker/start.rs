@@ -73,8 +73,12 @@ pub fn this_program_serves_workers() {
     SERVES.store(true, Ordering::Relaxed);
 }
 
-/// Returns the program to start.
-fn program() -> io::Result<PathBuf> {
+/// Returns the program that is started for Hostel's own hidden commands.
+///
+/// # Errors
+///
+/// Fails if this program is not Hostel's, and there is none beside it.
+pub(crate) fn program() -> io::Result<PathBuf> {
     if SERVES.load(Ordering::Relaxed) {
         return Ok(OWN_PROGRAM.into());
     }
@@ -116,7 +120,14 @@ pub(super) fn start(plugin: &str, env: &[(OsString, OsString)]) -> io::Result<St
     let program = program()?;
     let argv = [OWN_NAME.into(), KEEPER_COMMAND.into(), plugin.into()];
     let descriptors = vec![keepers.as_fd(), workers.as_fd(), said.as_fd()];
-    let keeper = spawn(&Spawn { program: &program, argv: &argv, env, cwd: Path::new("/"), descriptors })
-        .map_err(|error| error.error)?;
+    let keeper = spawn(&Spawn {
+        program: &program,
+        argv: &argv,
+        env,
+        cwd: Path::new("/"),
+        descriptors,
+        terminal: false,
+    })
+    .map_err(|error| error.error)?;
     Ok(Started { keeper, line, socket, errors })
 }

@@ -1,0 +1,166 @@
+//! What a shell writes down at its exit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::FallocateFlags;
+
+use super::state::Function;
+use super::{boot, exports};
+
+/// More than this is no state that anybody needs.
+const LONGEST: u64 = 16 * 1024 * 1024;
+
+/// What most records need.
+const USUAL: u64 = 16 * 1024;
+
+/// No call takes as long.
+const OLD: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Removes records that a host left behind which was killed.
+pub(super) fn prune(dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let modified = entry.metadata().and_then(|meta| meta.modified());
+        if modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD)) {
+            // Another process may have removed it just now.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// What a shell wrote down.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Recorded {
+    pub(super) cwd: PathBuf,
+    pub(super) exported: BTreeMap<OsString, OsString>,
+    /// What only bash tells.
+    pub(super) bash: Option<BashRecorded>,
+}
+
+/// The part of a record that only bash writes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BashRecorded {
+    /// Options that were on before the command, and those that were on after it: `set:NAME`, `shopt:NAME`.
+    pub(super) options: (BTreeSet<String>, BTreeSet<String>),
+    pub(super) aliases: BTreeMap<OsString, OsString>,
+    pub(super) functions: BTreeMap<OsString, Function>,
+}
+
+/// The file into which the shell writes its state. It exists before the shell does, so that a changed `umask` does not
+/// matter, and goes with this object.
+#[derive(Debug)]
+pub(super) struct Record(tempfile::NamedTempFile);
+
+impl Record {
+    pub(super) fn new_in(dir: &Path) -> io::Result<Self> {
+        Ok(Self(tempfile::Builder::new().prefix("call-").tempfile_in(dir)?))
+    }
+
+    /// Returns whether there is room for a record. A shell that finds none cannot say so.
+    pub(super) fn has_room(&self) -> bool {
+        let tried = rustix::fs::fallocate(self.0.as_file(), FallocateFlags::KEEP_SIZE, 0, USUAL);
+        // Some file systems cannot tell.
+        !matches!(tried, Err(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Returns the state, or nothing where the shell did not come to write it.
+    pub(super) fn read(self) -> Result<Option<Recorded>, String> {
+        let mut bytes = Vec::new();
+        let read = self.0.as_file().take(LONGEST).read_to_end(&mut bytes);
+        read.map_err(|error| error.to_string())?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        parse(&bytes).map(Some).ok_or_else(|| "the shell's record of it is damaged or cut short".to_owned())
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Recorded> {
+    let mut fields = bytes.split(|byte| *byte == 0);
+    let cwd = OsStr::from_bytes(fields.next()?.strip_suffix(b"\n")?).into();
+    let exported = exports::parse(fields.next()?)?;
+    let mut rest: Vec<&[u8]> = fields.collect();
+    if rest.pop()? != boot::END_MARK {
+        return None;
+    }
+    if rest.is_empty() {
+        return Some(Recorded { cwd, exported, bash: None });
+    }
+    let [before, after, aliases, list, texts @ ..] = rest.as_slice() else { return None };
+    let bash = BashRecorded {
+        options: (options(before)?, options(after)?),
+        aliases: exports::parse_aliases(aliases)?,
+        functions: functions(list, texts)?,
+    };
+    Some(Recorded { cwd, exported, bash: Some(bash) })
+}
+
+/// Reads `$SHELLOPTS/$BASHOPTS`: names with colons between them.
+fn options(text: &[u8]) -> Option<BTreeSet<String>> {
+    let (set, shopt) = std::str::from_utf8(text).ok()?.split_once('/')?;
+    let named = |kind: &'static str, names: &str| {
+        let names: Vec<String> = names.split(':').filter(|name| is_option(name)).map(str::to_owned).collect();
+        names.into_iter().map(move |name| format!("{kind}:{name}"))
+    };
+    Some(named("set", set).chain(named("shopt", shopt)).collect())
+}
+
+/// Returns whether this may be the name of an option: it is handed to the shell as it is.
+pub(super) fn is_option(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// Puts the lines of `declare -F` and the texts of `declare -f` together.
+fn functions(list: &[u8], texts: &[&[u8]]) -> Option<BTreeMap<OsString, Function>> {
+    let lines: Vec<&[u8]> =
+        list.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"declare ")).collect();
+    if lines.len() != texts.len() {
+        return None;
+    }
+    let mut functions = BTreeMap::new();
+    for (line, text) in lines.into_iter().zip(texts) {
+        let mut words = line.splitn(3, |byte| *byte == b' ');
+        let (_, flags, name) = (words.next()?, words.next()?, words.next()?);
+        // One that was a trap's or whose name the shell cannot take back prints nothing.
+        if !text.is_empty() {
+            let function = Function { text: text.to_vec(), exported: flags.contains(&b'x') };
+            functions.insert(OsString::from_vec(name.to_vec()), function);
+        }
+    }
+    Some(functions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_whole_or_not_at_all() {
+        let bytes = b"/srv\n\0declare -x A=\"1\"\n\0braceexpand/extglob\0braceexpand:noglob/\0alias ll='ls -l'\n\0declare -f f\ndeclare -fx g\n\0f () \n{ \n    echo\n}\n\0g () \n{ \n    :\n}\n\0end";
+        let recorded = parse(bytes).unwrap();
+        let bash = recorded.bash.as_ref().unwrap();
+        assert_eq!(
+            (recorded.cwd.as_path(), &recorded.exported["A".as_ref() as &OsStr]),
+            (Path::new("/srv"), &"1".into())
+        );
+        assert_eq!(bash.aliases["ll".as_ref() as &OsStr], "ls -l");
+        assert!(bash.options.1.contains("set:noglob") && !bash.options.1.contains("shopt:extglob"));
+        assert!(
+            !bash.functions["f".as_ref() as &OsStr].exported
+                && bash.functions["g".as_ref() as &OsStr].exported
+        );
+        for cut in 0..bytes.len() {
+            assert_eq!(parse(&bytes[..cut]), None, "cut at {cut}");
+        }
+        assert_eq!(parse(b"/\n\0\0end").unwrap().bash, None);
+    }
+}

@@ -1,0 +1,278 @@
+//! A shell that is there already.
+//!
+//! Most of what a command costs is the start of its shell. So a session that runs more than one command keeps a bash which has that
+//! behind it, the *resident*, and asks it for a copy of itself for each command (`resident/builtin.rs` says how). A copy
+//! is a process like any other: a child of ours, with its own id, session, descriptors and end; the resident runs no command, so
+//! none can spoil it. It is only a way to be quick. Whatever it cannot do (a variable that drives the loader, a shell that is not bash, a
+//! system that forbids one of the steps), and whenever it is not there, a shell is started as ever; the two are
+//! told apart by nothing but time.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    recv, sendmsg, socketpair,
+};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+};
+
+use super::boot::{self, quote};
+use super::channel::Script;
+use super::environ::{MARK, Variables};
+use super::prelude;
+use super::remember::is_identifier;
+use super::spawn::{Spawn, spawn};
+use super::state::SessionState;
+use super::transport::{Process, Shell};
+
+/// The builtin, as `build.rs` has made it; empty where it could not.
+const BUILTIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/resident.so"));
+
+/// As in `resident/builtin.rs`.
+const MAGIC: u32 = 0x484f_5354;
+const TERMINAL: u32 = 1;
+const LONGEST_MARK: usize = 504;
+
+/// How much of the mark's room a call of ours needs.
+const ROOM_FOR_MARK: usize = 96;
+
+/// How long the answer to a request may take. A copy takes a fifth of a millisecond.
+const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+
+/// More changes than these are worth a new resident.
+const MOST_CHANGES: usize = 64;
+
+/// Variables that bash does not take from its environment, or that cannot be changed in a shell that runs.
+const NOT_TO_BE_CHANGED: [&str; 16] = [
+    "BASHOPTS",
+    "BASH_VERSINFO",
+    "BASHPID",
+    "EUID",
+    "IFS",
+    "LINENO",
+    "OPTIND",
+    "POSIXLY_CORRECT",
+    "PPID",
+    "PS4",
+    "RANDOM",
+    "SECONDS",
+    "SHELLOPTS",
+    "SRANDOM",
+    "UID",
+    "BASH_COMPAT",
+];
+
+/// The variable that `cd` sets.
+const OLD: &str = "OLDPWD";
+
+/// Why there is no copy.
+#[derive(Debug)]
+pub(super) enum NoCopy {
+    /// There is none yet, or it cannot serve this call. Nothing was asked of it.
+    NotNow,
+    /// It has not answered as it should, and is of no more use. It may have made a copy all the same.
+    Broken,
+}
+
+/// A bash that makes copies of itself.
+pub(super) struct Resident {
+    socket: OwnedFd,
+    process: Process,
+    ready: bool,
+    /// The environment that it was started with, its mark aside.
+    variables: Variables,
+    /// Whose functions, aliases and options it has.
+    state: Arc<SessionState>,
+    /// Marks that every call of ours carries in front of its own, and the length of the whole value.
+    outer: Vec<u8>,
+    room: usize,
+}
+
+impl Resident {
+    /// Starts one for a session that stands as `state` says. It is not waited for: whoever asks too early is told so.
+    pub(super) fn start(
+        shell: &Shell,
+        variables: &Variables,
+        outer: Option<&OsStr>,
+        state: &Arc<SessionState>,
+    ) -> io::Result<Self> {
+        if BUILTIN.is_empty() || !shell.is_bash || !fits(variables) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let mut library = File::from(memfd_create("hostel-resident", MemfdFlags::CLOEXEC)?);
+        library.write_all(BUILTIN)?;
+        let script = Script::new(Some(&prelude::text(state)), "")?;
+        let (socket, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let outer = outer.map(|outer| [outer.as_bytes(), b":"].concat()).unwrap_or_default();
+        let room = outer.len() + ROOM_FOR_MARK;
+        if room >= LONGEST_MARK {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let mut mark = outer.clone();
+        mark.resize(room, b':');
+        let own: Variables = variables
+            .iter()
+            .filter(|(name, _)| *name != MARK)
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let mut env: Vec<(OsString, OsString)> =
+            own.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        env.push((MARK.into(), OsString::from_vec(mark)));
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        let process = spawn(&Spawn {
+            program: &shell.path,
+            argv: &boot::resident_argv(shell),
+            env: &env,
+            cwd: Path::new("/"),
+            descriptors: vec![
+                null.as_fd(),
+                null.as_fd(),
+                null.as_fd(),
+                script.as_fd(),
+                library.as_fd(),
+                theirs.as_fd(),
+            ],
+            terminal: false,
+        })
+        .map_err(|failed| failed.error)?;
+        Ok(Self { socket, process, ready: false, variables: own, state: Arc::clone(state), outer, room })
+    }
+
+    /// Returns whether it has the functions, aliases and options that a command of this session is to find.
+    pub(super) fn knows(&self, state: &Arc<SessionState>) -> bool {
+        Arc::ptr_eq(&self.state, state)
+            || (self.state.functions == state.functions
+                && self.state.aliases == state.aliases
+                && self.state.options == state.options)
+    }
+
+    /// Returns what a copy must be told before the command, so that it has these variables and stands in `cwd`. None where a
+    /// copy cannot be brought there.
+    pub(super) fn prelude(
+        &self,
+        variables: &Variables,
+        mark: &OsStr,
+        cwd: &Path,
+        record: &Path,
+    ) -> Option<Vec<u8>> {
+        let settled = |name: &OsStr| [MARK, "PWD", OLD].iter().any(|own| name == *own);
+        let differs = |(name, value): &(&OsString, &OsString)| {
+            self.variables.get(*name) != Some(value) && !settled(name)
+        };
+        let set: Vec<_> = variables.iter().filter(differs).collect();
+        let gone = self.variables.keys().filter(|name| !variables.contains_key(*name) && !settled(name));
+        let gone: Vec<_> = gone.collect();
+        let mut changed = set.iter().map(|(name, _)| *name).chain(gone.iter().copied());
+        if set.len() + gone.len() > MOST_CHANGES || !changed.all(|name| can_change(name)) || !fits(variables)
+        {
+            return None;
+        }
+        let mut text = b"{ \\builtin cd -- ".to_vec();
+        text.extend_from_slice(quote(cwd.as_os_str()).as_bytes());
+        text.extend_from_slice(b" || \\builtin exit 125\n\\builtin unset -v ");
+        text.extend_from_slice(OLD.as_bytes());
+        for name in gone {
+            text.push(b' ');
+            text.extend_from_slice(name.as_bytes());
+        }
+        text.extend_from_slice(b"\n\\builtin export");
+        let set = set.into_iter().map(|(name, value)| (name.as_os_str(), Some(value.as_os_str())));
+        // A fresh shell exports this one also where it has no value.
+        let old = (OsStr::new(OLD), variables.get(OsStr::new(OLD)).map(OsString::as_os_str));
+        for (name, value) in set.chain([old, (OsStr::new(MARK), Some(mark))]) {
+            text.push(b' ');
+            text.extend_from_slice(name.as_bytes());
+            if let Some(value) = value {
+                text.push(b'=');
+                text.extend_from_slice(quote(value).as_bytes());
+            }
+        }
+        text.extend_from_slice(b"\n} 2>/dev/null\n__hostel_record=");
+        text.extend_from_slice(quote(record.as_os_str()).as_bytes());
+        Some(text)
+    }
+
+    /// Asks for a copy with these descriptors: input, output, errors, script. `mark` is what its processes carry.
+    pub(super) fn copy(
+        &mut self,
+        mark: &str,
+        terminal: bool,
+        descriptors: [BorrowedFd<'_>; 4],
+    ) -> Result<Process, NoCopy> {
+        if !self.ready {
+            // It says its number once it can serve.
+            match self.answer(&Timespec::default())? {
+                Some(_) => self.ready = true,
+                None => return Err(NoCopy::NotNow),
+            }
+        }
+        let mut carried = [self.outer.as_slice(), mark.as_bytes()].concat();
+        if carried.len() > self.room {
+            return Err(NoCopy::NotNow);
+        }
+        carried.resize(self.room, b':');
+        carried.resize(LONGEST_MARK, 0);
+        let flags = if terminal { TERMINAL } else { 0 };
+        let header = [MAGIC.to_ne_bytes(), flags.to_ne_bytes()].concat();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+        let parts = [IoSlice::new(&header), IoSlice::new(&carried)];
+        // One that has ended, because nothing was asked of it for long, has done nothing.
+        sendmsg(&self.socket, &parts, &mut control, SendFlags::NOSIGNAL).map_err(|_| NoCopy::Broken)?;
+        let number = self.answer(&PATIENCE)?.ok_or(NoCopy::Broken)?;
+        let pid = Pid::from_raw(number).filter(|_| number > 0).ok_or(NoCopy::Broken)?;
+        // It is a child of ours that nobody has waited for, so its number is still its own.
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| NoCopy::Broken)?;
+        Ok(Process { pid, pidfd })
+    }
+
+    /// Waits for a number. None if there is none in time.
+    fn answer(&self, limit: &Timespec) -> Result<Option<i32>, NoCopy> {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut fds, Some(limit)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(_) => return Err(NoCopy::Broken),
+        }
+        let mut bytes = [0; 4];
+        match recv(&self.socket, &mut bytes, RecvFlags::empty()) {
+            Ok((4, _)) => Ok(Some(i32::from_ne_bytes(bytes))),
+            _ => Err(NoCopy::Broken),
+        }
+    }
+}
+
+impl Drop for Resident {
+    fn drop(&mut self) {
+        // It may be stopped, and would not notice that we are gone.
+        let _ = pidfd_send_signal(&self.process.pidfd, Signal::KILL);
+        let _ = waitid(WaitId::PidFd(self.process.pidfd.as_fd()), WaitIdOptions::EXITED);
+    }
+}
+
+/// Returns whether shells under these variables come up as a copy does. The loader reads its own only when a program starts, and a
+/// shell takes functions from its environment only then.
+fn fits(variables: &Variables) -> bool {
+    let special = |name: &OsStr| {
+        let name = name.as_bytes();
+        name.starts_with(b"LD_") || name.starts_with(b"BASH_FUNC_") || name.starts_with(b"GLIBC_")
+    };
+    !variables.keys().any(|name| special(name))
+}
+
+fn can_change(name: &OsStr) -> bool {
+    let starts_well = name.as_bytes().first().is_some_and(|byte| !byte.is_ascii_digit());
+    starts_well && is_identifier(name) && !NOT_TO_BE_CHANGED.iter().any(|fixed| name == *fixed)
+}

@@ -1,0 +1,210 @@
+//! What lasts between the commands of one session, and what does not.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use hostel_plugin_api::shell::{Launch, Process};
+use hostel_plugin_api::shell::{LocalTransport, SessionOptions, Shell, ShellEnvironment, Transport};
+use hostel_plugin_api::{CreateEnvironment, Environment, Error, ExecIo, ExecOutcome, ExecRequest, Flow};
+use serde_json::json;
+
+struct Io(Mutex<Vec<u8>>, Instant);
+
+impl ExecIo for Io {
+    fn output(&self, bytes: &[u8]) -> Flow {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Flow::Continue
+    }
+    fn cancelled(&self) -> bool {
+        false
+    }
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.1)
+    }
+}
+
+/// This machine, with no other shell than `sh`.
+struct OnlySh;
+
+impl Transport for OnlySh {
+    fn shell(&self) -> Result<Shell, Error> {
+        Ok(Shell { path: "/bin/sh".into(), is_bash: false })
+    }
+    fn is_directory(&self, path: &Path) -> bool {
+        LocalTransport.is_directory(path)
+    }
+    fn start(&self, launch: Launch<'_>) -> Result<Process, Error> {
+        LocalTransport::spawn(&launch)
+    }
+}
+
+/// A home directory with login files, and the place where the state is kept.
+struct Place {
+    dir: tempfile::TempDir,
+    login: serde_json::Value,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), login: json!({}) }
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        std::fs::write(self.dir.path().join(name), text).unwrap();
+    }
+
+    fn options(&self, env: &[(&str, &str)]) -> SessionOptions {
+        let mut request = CreateEnvironment::default();
+        request.state_dir = Some(self.dir.path().join("state").to_string_lossy().into_owned());
+        request.persistent = true;
+        request.extra.clone_from(self.login.as_object().unwrap());
+        let home = self.dir.path().to_str().unwrap();
+        let base = [("PATH", "/usr/bin:/bin"), ("HOME", home)].into_iter().chain(env.iter().copied());
+        let base = base.map(|(name, value)| (name.into(), value.into())).collect();
+        SessionOptions::new(&request, base, self.dir.path())
+    }
+
+    /// Takes the session up, as a new process of the host would.
+    fn session(&self) -> ShellEnvironment<LocalTransport> {
+        ShellEnvironment::new(LocalTransport, self.options(&[])).unwrap()
+    }
+}
+
+fn run(session: &dyn Environment, command: &str) -> (String, ExecOutcome) {
+    let io = Io(Mutex::default(), Instant::now() + Duration::from_secs(20));
+    let outcome = session.execute(ExecRequest::new(command), &io).unwrap();
+    (String::from_utf8_lossy(&io.0.into_inner().unwrap()).into_owned(), outcome)
+}
+
+#[track_caller]
+fn prints(session: &dyn Environment, command: &str, output: &str) {
+    assert_eq!(run(session, command).0, output, "{command}");
+}
+
+#[test]
+fn functions_aliases_and_options_last() {
+    let place = Place::new();
+    let session = place.session();
+    prints(
+        &session,
+        "greet() { cat <<E\nhi $1 }\nE\n}; alias ll='echo \"it'\"'\"'s\" listed'; shopt -s extglob; set -f",
+        "",
+    );
+    prints(&session, "greet you; echo *; case ab in @(ab|c)) echo glob;; esac", "hi you }\n*\nglob\n");
+    prints(&session, "ll; set +f; unset -f greet; unalias ll; shopt -u extglob", "it's listed\n");
+    prints(
+        &session,
+        "type greet ll 2>/dev/null; shopt extglob; set -o | grep noglob",
+        "extglob        \toff\nnoglob         \toff\n",
+    );
+    // In a later process of the host, too.
+    prints(&session, "f() { echo kept; }; declare -fx f; g() { f; }", "");
+    prints(&place.session(), "g; bash -c f", "kept\nkept\n");
+}
+
+#[test]
+fn what_would_break_later_commands_does_not_last() {
+    let place = Place::new();
+    let session = place.session();
+    for option in ["set -e", "set -u", "set -x", "set -n", "set -t", "set -eux"] {
+        let _ = run(&session, option);
+        prints(&session, "false; echo \"${NOTHING-}on $NOTHING\"", "on \n");
+    }
+    prints(
+        &session,
+        "builtin() { echo poisoned; }; eval() { echo poisoned; }; trap() { :; }; exec() { :; }; pwd() { :; }",
+        "",
+    );
+    prints(&session, "echo fine; cd /", "fine\n");
+    prints(&session, "pwd", "/\n");
+    prints(&session, "alias builtin=false echo=false for=false; cd /usr", "");
+    prints(&session, "unalias echo; \\builtin unalias -a\npwd", "/usr\n");
+    prints(&session, "set -o posix; set -m; set -C; cd /tmp", "");
+    prints(&session, "pwd; set -o | grep -E '^(posix|monitor|noclobber)' | grep -c on$", "/tmp\n3\n");
+}
+
+#[test]
+fn a_definition_that_this_shell_does_not_understand_is_missing_and_nothing_else() {
+    let place = Place::new();
+    let session = place.session();
+    prints(&session, "good() { echo good; }; export A=1", "");
+    let file = place.dir.path().join("state/shell/session");
+    let text = String::from_utf8(std::fs::read(&file).unwrap()).unwrap();
+    let broken = text.replace("\0function good=", "\0function bad=bad () { ((\0function good=");
+    assert_ne!(text, broken);
+    std::fs::write(&file, broken).unwrap();
+    prints(&session, "good; echo $A", "good\n1\n");
+}
+
+#[test]
+fn login_files_are_read_once() {
+    let place = Place::new();
+    place.file(".bash_profile", "echo x >> \"$HOME/count\"; export FROM_PROFILE=1 PATH=/opt/tool:$PATH LANG=login; umask 077; cd /; . ~/.bashrc");
+    place.file(".bashrc", "echo noise; tool() { echo tool; }; alias t=tool; shopt -s nullglob; set -e");
+    let session = ShellEnvironment::new(LocalTransport, place.options(&[("LANG", "C")])).unwrap();
+    let (output, outcome) =
+        run(&session, "t; echo $FROM_PROFILE $LANG; echo ${PATH%%:/usr/local*}; echo *.nothing; false; pwd");
+    let home = place.dir.path().display();
+    assert_eq!(output, format!("tool\n1 C\n/usr/bin:/bin:/opt/tool\n\n{home}\n"));
+    assert!(outcome.warnings.is_empty(), "{outcome:?}");
+    for _ in 0..3 {
+        let _ = run(&place.session(), "true");
+    }
+    assert_eq!(std::fs::read_to_string(place.dir.path().join("count")).unwrap(), "x\n");
+}
+
+#[test]
+fn login_files_may_be_named_or_left_out() {
+    let mut place = Place::new();
+    place.file(".bashrc", "export WHICH=rc");
+    place.file("own file", "export WHICH=own");
+    place.login = json!({"shell_init_files": ["~/own file"]});
+    prints(&place.session(), "echo $WHICH", "own\n");
+    let mut place = Place::new();
+    place.file(".bashrc", "export WHICH=rc");
+    place.login = json!({"auto_source_bashrc": false});
+    prints(&place.session(), "echo \"[$WHICH]\"", "[]\n");
+    let mut place = Place::new();
+    place.login = json!({"shell_init_files": ["/no/such/file"]});
+    let (output, outcome) = run(&place.session(), "echo works");
+    assert_eq!(output, "works\n");
+    assert!(outcome.warnings[0].contains("plain shell"), "{outcome:?}");
+}
+
+#[test]
+fn a_broken_login_file_leaves_a_plain_shell_and_a_warning() {
+    for broken in ["exit 3", "kill -9 $$", "export A=1; exec false"] {
+        let place = Place::new();
+        place.file(".bashrc", broken);
+        let session = place.session();
+        let (output, outcome) = run(&session, "echo works");
+        assert_eq!(output, "works\n", "{broken}");
+        assert!(outcome.warnings.iter().any(|line| line.contains("login files")), "{broken}: {outcome:?}");
+        assert!(run(&session, "echo again").1.warnings.is_empty(), "it is said once");
+    }
+    let place = Place::new();
+    place.file(".bashrc", "if [ ( ; done");
+    prints(&place.session(), "echo works", "works\n");
+}
+
+#[test]
+fn a_shell_that_is_not_bash_keeps_directory_and_exports() {
+    let place = Place::new();
+    place.file(".profile", "export FROM_PROFILE=1");
+    let session = ShellEnvironment::new(OnlySh, place.options(&[])).unwrap();
+    prints(&session, "cd /usr; export A='one\ntwo'; f() { :; }; echo $FROM_PROFILE", "1\n");
+    prints(&session, "pwd; echo \"$A\"; type f >/dev/null 2>&1 || echo none", "/usr\none\ntwo\nnone\n");
+}
+
+#[test]
+fn a_session_in_memory_keeps_all_of_it_too() {
+    let place = Place::new();
+    let mut options = place.options(&[]);
+    options.state_dir = None;
+    let session = ShellEnvironment::new(LocalTransport, options).unwrap();
+    prints(&session, "f() { echo f; }; cd /; alias a=f", "");
+    prints(&session, "a; pwd", "f\n/\n");
+    drop(session);
+}
