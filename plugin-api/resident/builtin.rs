@@ -150,7 +150,7 @@ extern "C" fn hostel_serve_builtin_load(_name: *const c_char) -> c_int {
 
 // The request.
 
-/// What a request says besides its descriptors, which become 0, 1 and so on in the copy.
+/// What a request says besides its descriptors: the copy's input, output, errors and script, 0 to 3, and its record.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Request {
@@ -167,9 +167,12 @@ const MAGIC: u32 = 0x484f_5354;
 /// Descriptor 0 becomes the controlling terminal.
 const TERMINAL: u32 = 1;
 
-const MOST_DESCRIPTORS: usize = 8;
-/// Out of reach of the low numbers that the command gets.
-const FIRST_FREE: usize = 16;
+const MOST_DESCRIPTORS: usize = 5;
+/// Of these, the last goes to a number of its own, and is closed for programs.
+const LOW: usize = 4;
+const RECORD: usize = 99;
+/// Out of reach of the numbers that the copy gets.
+const FIRST_FREE: usize = 100;
 /// After so many milliseconds without a request, the resident is not worth its memory.
 const PATIENCE: usize = 120_000;
 
@@ -245,12 +248,12 @@ extern "C" fn serve(words: *mut Words) -> c_int {
             }
             let count = control.length.saturating_sub(16) / 4;
             // What was cut short would run something else than was asked for.
-            let whole = got as usize == size_of::<Request>() && count <= MOST_DESCRIPTORS;
+            let whole = got as usize == size_of::<Request>() && count == MOST_DESCRIPTORS;
             request.mark[LONGEST_MARK - 1] = 0;
             let pid = if whole && request.magic == MAGIC { copy() } else { sys::EINVAL };
             let descriptors = control.descriptors.get(..count).unwrap_or(&[]);
             if pid == 0 {
-                begin(&bash, socket, &request, descriptors);
+                begin(&bash, &request, descriptors);
                 return 0;
             }
             for descriptor in descriptors {
@@ -310,9 +313,10 @@ unsafe fn copy() -> isize {
 }
 
 /// Makes the copy a shell of its own.
-unsafe fn begin(bash: &Bash, socket: usize, request: &Request, descriptors: &[c_int]) {
+unsafe fn begin(bash: &Bash, request: &Request, descriptors: &[c_int]) {
     const TIOCSCTTY: usize = 0x540e;
     const F_DUPFD: usize = 0;
+    const O_CLOEXEC: usize = 0o2_000_000;
     // SAFETY: the pointers in `bash` were found by name in this process.
     unsafe {
         if sys::call(sys::SETSID, [0; 6]) < 0 {
@@ -324,12 +328,14 @@ unsafe fn begin(bash: &Bash, socket: usize, request: &Request, descriptors: &[c_
             let Ok(number) = usize::try_from(number) else { fail() };
             *copy = number;
         }
-        for (target, copy) in copies.iter().take(descriptors.len()).enumerate() {
-            if sys::call(sys::DUP3, [*copy, target, 0, 0, 0, 0]) < 0 {
+        for (target, copy) in copies.iter().enumerate() {
+            let (target, flags) = if target < LOW { (target, 0) } else { (RECORD, O_CLOEXEC) };
+            if sys::call(sys::DUP3, [*copy, target, flags, 0, 0, 0]) < 0 {
                 fail();
             }
         }
-        close_from(descriptors.len(), socket);
+        close(LOW, RECORD - 1);
+        close(RECORD + 1, u32::MAX as usize);
         let own = i32::try_from(sys::call(sys::GETPID, [0; 6])).unwrap_or(0);
         *bash.dollar_dollar_pid = own;
         *bash.shell_pgrp = own;
@@ -408,12 +414,13 @@ unsafe fn carry(bash: &Bash, mark: &[u8]) {
     }
 }
 
-/// Closes everything from `first` on. Where the kernel has no `close_range`, at least the socket.
-unsafe fn close_from(first: usize, socket: usize) {
+/// Closes the descriptors from `first` to `last`. Where the kernel has no `close_range`, those that there can be of ours.
+unsafe fn close(first: usize, last: usize) {
+    const MOST: usize = 1024;
     // SAFETY: closing harms nobody: this bash holds no descriptors of its own.
     unsafe {
-        if sys::call(sys::CLOSE_RANGE, [first, u32::MAX as usize, 0, 0, 0, 0]) < 0 {
-            for number in first..=socket.max(1024) {
+        if sys::call(sys::CLOSE_RANGE, [first, last, 0, 0, 0, 0]) < 0 {
+            for number in first..=last.min(MOST) {
                 sys::call(sys::CLOSE, [number, 0, 0, 0, 0, 0]);
             }
         }

@@ -19,4 +19,6 @@ mod providers;
 mod road;
 mod scaffold;
 mod secrets;
+mod shell;
+mod sudo;
 mod workers;

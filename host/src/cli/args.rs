@@ -33,6 +33,8 @@ pub(super) struct Arguments {
 pub(super) enum Command {
     /// Run a command in the selected backend
     Exec(Exec),
+    /// Type commands into a task's session
+    Shell(super::shell::Shell),
     /// List, show, enable and disable plugins
     #[command(
         after_help = "Examples:\n  hostel plugins list\n  hostel plugins show acmebox\n  hostel plugins enable acmebox"
@@ -134,6 +136,12 @@ pub(super) struct Exec {
     /// Do not escape control characters on a terminal
     #[arg(long, conflicts_with = "json")]
     pub(super) raw: bool,
+    /// Remove colours and other control sequences from the output
+    #[arg(long)]
+    pub(super) strip_ansi: bool,
+    /// Show of a line that is written over only its last state
+    #[arg(long)]
+    pub(super) collapse_progress: bool,
     /// Print one JSON object when the command has ended
     #[arg(long)]
     pub(super) json: bool,

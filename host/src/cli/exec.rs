@@ -1,27 +1,24 @@
 //! `hostel exec`.
 
 use std::io::{self, IsTerminal};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
 
-use hostel_plugin_api::{Ended, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use hostel_plugin_api::{Ended, Error, ErrorKind, ExecRequest, Stdin};
 
 use super::args::Exec;
+use super::call::{FAILED, Io, Sink, on_terminal, starting, undelivered};
 use super::failure::Failure;
 use super::print::{Out, say};
-use super::tty;
+use super::sudo::sudo;
 use crate::environments::{Environments, SharedIo, terminal};
-use crate::exec::{Cancel, Collector, Paced, Patience, Report, Screen, Terminal, join};
-use crate::world::{Options, World};
+use crate::exec::clean::Options;
+use crate::exec::{Report, join};
+use crate::world::{self, World};
 
-/// Hostel itself failed.
-const FAILED: u8 = 125;
 /// Wrong usage.
 const USAGE: u8 = 2;
-/// Nobody reads our output any more: what a shell reports of a program in that place (128 + `SIGPIPE`).
-const CLOSED: u8 = 141;
 
 /// Runs the command, prints what came of it, and returns the exit code.
 pub(super) fn run(arguments: Exec) -> u8 {
@@ -59,16 +56,6 @@ pub(super) fn run(arguments: Exec) -> u8 {
     code
 }
 
-/// Returns the exit code where our own output could not be written, and says why unless its reader has simply left.
-fn undelivered(error: &io::Error) -> u8 {
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        return CLOSED;
-    }
-    say("error", &format!("failed to write the output: {error}"));
-    say("hint", "the command may have run only in part; see that there is room where its output goes");
-    FAILED
-}
-
 /// Reads `K=V` and `K`.
 pub(super) fn variables(words: &[String]) -> Result<Vec<(String, String)>, String> {
     let variable = |word: &String| match word.split_once('=') {
@@ -85,7 +72,7 @@ pub(super) fn variables(words: &[String]) -> Result<Vec<(String, String)>, Strin
 }
 
 fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> Result<u8, Error> {
-    let options = Options { home: None, backend: arguments.backend };
+    let options = world::Options { home: None, backend: arguments.backend };
     let world = World::open(options).map_err(|error| {
         let failure = Failure::from(error);
         let error = Error::new(ErrorKind::NOT_CONFIGURED, failure.message).not_started();
@@ -97,7 +84,7 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     let entry = world.selected()?;
     report.backend = Some(entry.name().to_owned());
     report.warnings.extend(world.remarks.iter().cloned());
-    let environments = Environments::default();
+    let environments = Environments::with_sudo(sudo(arguments.stdin));
     let limit = match arguments.timeout {
         Some(limit) => limit,
         None => world
@@ -113,8 +100,11 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     }
     // Made before the clock of the command starts to run.
     environments.get(&world, entry, &arguments.task)?;
-    let raw = arguments.raw || arguments.pty;
-    let io = Arc::new(Io::new(limit, sink(&world, arguments.json, raw, arguments.max_output))?);
+    let sink =
+        Sink::new(&world, arguments.json.then_some(arguments.max_output), arguments.raw || arguments.pty);
+    let clean = Options { strip_ansi: arguments.strip_ansi, collapse_cr: arguments.collapse_progress };
+    let io = Arc::new(Io::new(limit, sink, clean)?);
+    io.cancel_on_signals()?;
     let shared: SharedIo = Arc::<Io>::clone(&io);
     let task = &arguments.task;
     let outcome = if arguments.pty {
@@ -140,18 +130,6 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     Ok(u8::try_from(outcome.exit_code).unwrap_or(FAILED))
 }
 
-/// Makes a call on a terminal that is as large as ours, and passes on what is typed here.
-fn on_terminal(
-    call: impl FnOnce((&Terminal, OwnedFd)) -> Result<ExecOutcome, Error>,
-    stdin: bool,
-) -> Result<ExecOutcome, Error> {
-    let (terminal, commands) = Terminal::open(tty::size()).map_err(|error| starting(&error))?;
-    let raw = tty::Raw::begin().map_err(|error| starting(&error))?;
-    tty::forward(&terminal, raw.is_some() || stdin).map_err(|error| starting(&error))?;
-    tty::follow_size(&terminal).map_err(|error| starting(&error))?;
-    call((&terminal, commands))
-}
-
 /// Returns what the command reads. A terminal is not handed over itself, since whoever may read it may also write to it, past all
 /// that makes output safe for a person.
 fn stdin() -> io::Result<OwnedFd> {
@@ -163,109 +141,4 @@ fn stdin() -> io::Result<OwnedFd> {
     // It ends with the process: a read from a terminal cannot be taken back.
     std::thread::spawn(move || io::copy(&mut io::stdin().lock(), &mut writer));
     Ok(reader.into())
-}
-
-fn starting(error: &io::Error) -> Error {
-    Error::new(ErrorKind::IO, format!("failed to start a command: {error}")).not_started()
-}
-
-/// Where the output goes.
-enum Sink {
-    /// Kept for the end.
-    Keep(Collector),
-    /// Passed on byte by byte.
-    Raw(Paced),
-    /// Passed on to a person.
-    Screen(Paced, Screen),
-}
-
-fn sink(world: &World, json: bool, raw: bool, limit: u32) -> Sink {
-    if json {
-        return Sink::Keep(Collector::new(
-            usize::try_from(limit).unwrap_or(usize::MAX),
-            world.home.outputs(),
-        ));
-    }
-    let out = Paced::stdout();
-    if raw || !io::stdout().is_terminal() { Sink::Raw(out) } else { Sink::Screen(out, Screen::default()) }
-}
-
-/// The command line's side of a running call.
-struct Io {
-    cancel: Cancel,
-    deadline: Option<Instant>,
-    /// None once the call is over: a provider that did not come back may still write.
-    sink: Mutex<Option<Sink>>,
-    failed: Mutex<Option<io::Error>>,
-}
-
-impl Io {
-    fn new(limit: Duration, sink: Sink) -> Result<Self, Error> {
-        let cancel = Cancel::new().map_err(|error| starting(&error))?;
-        cancel.on_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map_err(|error| starting(&error))?;
-        let deadline = Instant::now().checked_add(limit);
-        Ok(Self { cancel, deadline, sink: Mutex::new(Some(sink)), failed: Mutex::default() })
-    }
-
-    fn patience(&self) -> Patience<'_> {
-        Patience { cancel: self.cancel.as_fd(), deadline: self.deadline }
-    }
-
-    /// Ends the taking of output, and adds what was kept to the report. Returns why some of it could not be passed on. What is
-    /// left of the output of a command that ended by itself is waited for; that of a command that was killed is not.
-    fn finish(&self, report: &mut Report, by_itself: bool) -> Option<io::Error> {
-        let failed = lock(&self.failed).take();
-        let deliver = |mut out: Paced| if by_itself { out.deliver(self.cancel.as_fd()).err() } else { None };
-        let late = match lock(&self.sink).take() {
-            Some(Sink::Keep(collector)) => {
-                report.printed(collector.finish());
-                None
-            }
-            Some(Sink::Screen(mut out, mut screen)) => {
-                let last = out.write(&screen.finish(), self.patience()).err();
-                last.or_else(|| deliver(out))
-            }
-            Some(Sink::Raw(out)) => deliver(out),
-            None => None,
-        };
-        self.cancel.over();
-        failed.or(late)
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl ExecIo for Io {
-    fn output(&self, bytes: &[u8]) -> Flow {
-        let written = match &mut *lock(&self.sink) {
-            Some(Sink::Keep(collector)) => {
-                collector.take(bytes);
-                Ok(())
-            }
-            Some(Sink::Raw(out)) => out.write(bytes, self.patience()),
-            Some(Sink::Screen(out, screen)) => out.write(&screen.show(bytes), self.patience()),
-            None => return Flow::Stop,
-        };
-        match written {
-            Ok(()) => Flow::Continue,
-            Err(error) => {
-                *lock(&self.failed) = Some(error);
-                Flow::Stop
-            }
-        }
-    }
-
-    fn cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
-    }
-
-    fn cancel_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.cancel.as_fd())
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.deadline
-    }
 }

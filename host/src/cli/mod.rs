@@ -2,6 +2,7 @@
 
 mod args;
 mod backends;
+mod call;
 mod check;
 mod config;
 mod doctor;
@@ -15,8 +16,16 @@ mod process;
 mod process_args;
 mod process_log;
 mod question;
+mod shell;
+mod shell_history;
+mod shell_input;
+mod shell_prompt;
+mod shell_signals;
+mod shell_unfinished;
+mod sudo;
 mod tidy;
 mod tty;
+mod typing;
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
@@ -72,6 +81,7 @@ fn run(command: Command) -> Result<u8, Failure> {
     let mut out = Out::stdout();
     match command {
         Command::Exec(arguments) => return Ok(exec::run(arguments)),
+        Command::Shell(arguments) => return Ok(shell::run(arguments)),
         Command::Plugins { action } => return plugins::run(action, &mut out),
         Command::Backends { json } => backends::list(&World::open(Options::default())?, json, &mut out)?,
         Command::Env { action } => return env::run(action, &mut out),

@@ -7,8 +7,9 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
@@ -26,6 +27,12 @@ pub(super) fn somebody_is_there() -> bool {
 
 /// Asks for one line. Fails with [`io::ErrorKind::Interrupted`] where the person, or a signal, ended it.
 pub(super) fn ask(question: &str, secret: bool) -> io::Result<String> {
+    ask_within(question, secret, None)
+}
+
+/// As [`ask`]. Fails with [`io::ErrorKind::TimedOut`] where nobody has answered within `limit`.
+pub(super) fn ask_within(question: &str, secret: bool, limit: Option<Duration>) -> io::Result<String> {
+    let until = limit.map(|limit| Instant::now() + limit);
     let mut terminal = File::options().read(true).write(true).open("/dev/tty")?;
     let (bell, ring) = UnixStream::pair()?;
     ring.set_nonblocking(true)?;
@@ -34,7 +41,7 @@ pub(super) fn ask(question: &str, secret: bool) -> io::Result<String> {
     }
     write!(terminal, "{question}")?;
     let quiet = Quiet::new(&terminal, secret)?;
-    let line = read_line(&terminal, &bell);
+    let line = read_line(&terminal, &bell, until);
     drop(quiet);
     if secret || line.is_err() {
         // The line end that was typed was not shown either.
@@ -43,11 +50,14 @@ pub(super) fn ask(question: &str, secret: bool) -> io::Result<String> {
     line
 }
 
-fn read_line(mut terminal: &File, bell: &UnixStream) -> io::Result<String> {
+fn read_line(mut terminal: &File, bell: &UnixStream, until: Option<Instant>) -> io::Result<String> {
     let mut line = Vec::new();
     loop {
         let mut fds = [PollFd::new(terminal, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
-        match poll(&mut fds, None) {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut fds, left.as_ref()) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
             Ok(_) => {}

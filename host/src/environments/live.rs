@@ -18,6 +18,7 @@ use super::ledger::{InUse, Known, Ledger};
 use super::reaper::Seen;
 use super::running::{self, Ran, SharedIo};
 use crate::policy;
+use crate::policy::sudo::{Place as SudoPlace, Prepared, Sudo};
 use crate::registry::Entry;
 use crate::world::World;
 
@@ -90,6 +91,8 @@ pub struct Environments {
     live: Mutex<HashMap<Key, Slot>>,
     /// Whether the calls run in the background, and so keep nobody from cleaning up.
     background: bool,
+    /// What gives `sudo` its password.
+    sudo: Sudo,
 }
 
 impl Environments {
@@ -97,6 +100,12 @@ impl Environments {
     #[must_use]
     pub fn of_keeper() -> Self {
         Self { background: true, ..Self::default() }
+    }
+
+    /// Makes the environments of a face in which `sudo` gets its password from `sudo`.
+    #[must_use]
+    pub fn with_sudo(sudo: Sudo) -> Self {
+        Self { sudo, ..Self::default() }
     }
 
     /// Returns the environment of `task` on `entry`, making it if there is none.
@@ -149,8 +158,15 @@ impl Environments {
         let call_id = request.call_id.clone();
         let _watching = Guard::shared().watch(&call_id);
         let mut warnings = running::withhold(&mut request, &policy::secrets::strip_list(&world.registry));
+        let run = |request: ExecRequest, io: &SharedIo| match running::run(Arc::clone(&used), request, io) {
+            Ok(Ran::Answered(Ok(outcome))) => Some(outcome.exit_code),
+            _ => None,
+        };
+        let place = SudoPlace { home: &world.home, backend: entry.name(), task, run: &run };
+        let sudo = self.sudo.prepare(&place, &mut request, io, &mut warnings)?;
+        let io = sudo.as_ref().map_or_else(|| Arc::clone(io), Prepared::io);
         let named = |error: Error| error.with_context(format_args!("backend `{}`", entry.name()));
-        let mut outcome = match running::run(environment, request, io).map_err(named)? {
+        let mut outcome = match running::run(environment, request, &io).map_err(named)? {
             Ran::Answered(Ok(outcome)) => outcome,
             Ran::Answered(Err(error)) => {
                 if error.kind() == ErrorKind::CRASHED {
@@ -178,6 +194,9 @@ impl Environments {
                 outcome
             }
         };
+        if let Some(sudo) = &sudo {
+            self.sudo.finish(sudo, &mut outcome);
+        }
         warnings.append(&mut outcome.warnings);
         outcome.warnings = warnings;
         Ok(outcome)

@@ -13,6 +13,7 @@ pub mod terminal;
 mod words;
 
 pub use cancel::Cancel;
+pub(crate) use cancel::ignored_signals;
 pub use collect::{Collector, Kept};
 pub use paced::{Paced, Patience};
 pub use report::{Report, ReportError};

@@ -33,6 +33,12 @@ pub struct Report {
     pub task: String,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// `sudo` refused the password.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sudo_auth_failed: bool,
+    /// The password that was typed has been forgotten.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sudo_cache_cleared: bool,
     /// Why there is no exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ReportError>,
@@ -66,6 +72,8 @@ impl Report {
             backend: None,
             task: task.to_owned(),
             warnings: Vec::new(),
+            sudo_auth_failed: false,
+            sudo_cache_cleared: false,
             error: None,
         }
     }
@@ -81,6 +89,9 @@ impl Report {
 
     /// Adds how the command ended.
     pub fn ended(&mut self, outcome: &ExecOutcome) {
+        let said = |key: &str| outcome.extra.get(key).is_some_and(|value| value == true);
+        self.sudo_auth_failed = said("sudo_auth_failed");
+        self.sudo_cache_cleared = said("sudo_cache_cleared");
         self.exit_code = Some(outcome.exit_code);
         self.ended = Some(outcome.ended.as_str());
         self.signal = outcome.signal.map(signal_name);

@@ -17,40 +17,44 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use super::resident::RECORD;
 use super::transport::Shell;
 
 /// Ends a record that was written to its end.
 pub(super) const END_MARK: &[u8] = b"end";
 
-/// The trap begins with a line of its own: under `set -v`, bash prints each line of it that it reads, and so only this one. In POSIX
-/// mode no function stands before `unset`. A copy of the shell that a signal ends before it has become a program comes here too,
-/// and must not write.
-const FIRST: &str = r#"{ __hostel=$SHELLOPTS/$BASHOPTS; __hostel_posix=${POSIXLY_CORRECT-__hostel}; POSIXLY_CORRECT=1; \unset -f builtin; \builtin set +v; } 2>/dev/null
-{ \builtin test "$BASHPID" = "$$" || \builtin exit; \builtin shopt -u expand_aliases; __hostel_record="#;
+/// The trap begins with a line of its own: under `set -v`, bash prints each line of it that it reads, and so only this one.
+const FIRST: &str = r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=$SHELLOPTS/$BASHOPTS; \builtin set +vxu; __hostel_record=";
 
-/// What follows the record's path, and is followed by the options that were on before the command.
-const BEGIN: &str = "; __hostel_before=";
+/// What follows, up to the options that were on before the command. A copy of the shell that a signal ends before it has become a
+/// program comes here too, and must not write. What bash writes down is `pwd`, exports, options before and after, aliases, names of
+/// functions, and, if there are any, their list and each of them: every one ended by NUL.
+const SECOND: &str = r#"; } >/dev/null 2>&1
+{ \builtin test "$BASHPID" = "$$" || \builtin exit; \builtin trap "" XFSZ; \builtin pwd; \builtin printf "\0"; \builtin export -p; \builtin printf "\0%s\0%s\0" "#;
 
-/// The second half, parsed once no alias is in force. What bash writes down is `pwd`, exports, options before and after, aliases, the
-/// list of functions, and each function, every one ended by NUL. The list goes to the file first and is read from there, which
-/// spares a process.
-const DUMP: &str = r#"{ case $__hostel_posix in __hostel) \builtin unset -v POSIXLY_CORRECT;; *) POSIXLY_CORRECT=$__hostel_posix;; esac; \builtin trap - DEBUG; \builtin trap "" XFSZ; \builtin set +xu; } >/dev/null 2>&1; { \builtin declare -F >|"$__hostel_record"; \builtin mapfile -t __hostel_list <"$__hostel_record"; { \builtin pwd; \builtin printf "\0"; \builtin export -p; \builtin printf "\0%s\0%s\0" "$__hostel_before" "$__hostel"; \builtin alias -p; \builtin printf "\0"; \builtin printf "%s\n" "${__hostel_list[@]}"; \builtin printf "\0"; for __hostel in "${__hostel_list[@]}"; do \builtin declare -f -- "${__hostel##* }"; \builtin printf "\0"; done; \builtin printf end; } >|"$__hostel_record"; } 2>/dev/null || \builtin :"#;
+/// The rest of it, up to the file. It is opened only then, and nothing is cut off of it: some file systems wait for the disk when such a
+/// file is closed.
+const THIRD: &str = r#" "$__hostel"; \builtin alias -p; \builtin printf "\0"; \builtin compgen -A function && \builtin shopt -u expand_aliases && \builtin eval "#;
+
+/// Writes down functions, which most sessions have none of. It is parsed once no alias is in force. The list goes to the record and is
+/// read back from there, which spares a process.
+const FUNCTIONS: &str = r#"\builtin printf "\0"; \builtin declare -F; \builtin printf "\0"; \builtin mapfile -t -d "" __hostel_list <"$__hostel_record"; \builtin set -f; IFS=$'\n'; for __hostel in ${__hostel_list[6]}; do \builtin declare -f -- "${__hostel##* }"; \builtin printf "\0"; done"#;
 
 /// Reads the session's prelude from descriptor 3 and obeys it.
 const PRELUDE: &str = "IFS= builtin read -r -d '' __hostel <&3; builtin eval \"$__hostel\"; ";
 
 /// Reads the command and evaluates it.
-const COMMAND: &str = "IFS= builtin read -r -d '' __hostel <&3; exec 3<&-; builtin eval \"builtin unset -v __hostel __hostel_record; $__hostel\"";
+const COMMAND: &str = "IFS= builtin read -r -d '' __hostel <&3; exec 3<&-; builtin eval \"builtin unset -v __hostel; $__hostel\"";
 
 /// Sets the trap that writes the record; `record` is shell text for the file's quoted path.
 fn trap(record: &str) -> String {
-    let dump = quote(OsStr::new(DUMP)).to_string_lossy().into_owned();
-    let end = format!("; \\builtin eval {dump}; }} 2>/dev/null");
     let quoted = |text: &str| quote(OsStr::new(text)).to_string_lossy().into_owned();
     // A line of this script would count as one of the command's.
-    let open = FIRST.split('\n').map(quoted).collect::<Vec<_>>().join("$'\\n'");
-    let (begin, end) = (quoted(BEGIN), quoted(&end));
-    format!("builtin trap {open}{record}{begin}\"$SHELLOPTS/$BASHOPTS\"{end} EXIT; ")
+    let lines = |text: &str| text.split('\n').map(quoted).collect::<Vec<_>>().join("$'\\n'");
+    let end = "; \\builtin printf end; } 2>/dev/null >>\"$__hostel_record\" || \\builtin :";
+    let third = [THIRD, &quoted(FUNCTIONS), end].concat();
+    let (first, second, third) = (lines(FIRST), lines(SECOND), lines(&third));
+    format!("builtin trap {first}{record}{second}\"$SHELLOPTS/$BASHOPTS\"{third} EXIT; ")
 }
 
 /// Returns the script of a bash that reads what stands on descriptor 3.
@@ -63,19 +67,20 @@ fn bash(record: &OsStr) -> Vec<u8> {
 }
 
 /// Returns the arguments of a bash that makes copies of itself: descriptor 3 is what it is told of the session, 4 the builtin, 5 the
-/// socket. In a copy, descriptor 3 is as for a shell that was started, and the prelude says where the record goes.
+/// socket. In a copy, descriptor 3 is as for a shell that was started, and the record goes to a descriptor
+/// that programs do not get.
 pub(super) fn resident_argv(shell: &Shell) -> Vec<OsString> {
     let serve = "builtin test \"${BASH_VERSINFO[0]}\" = 5 && builtin enable -f /proc/self/fd/4 hostel_serve || builtin exit 125; exec 3<&- 4<&-; builtin hostel_serve 5 || builtin exit 125; ";
-    let record = "\"${__hostel_record@Q}\"";
+    let record = format!("/proc/self/fd/{RECORD}");
     let script =
-        format!("builtin shopt -s expand_aliases; {PRELUDE}{serve}{PRELUDE}{}{COMMAND}", trap(record));
+        format!("builtin shopt -s expand_aliases; {PRELUDE}{serve}{PRELUDE}{}{COMMAND}", trap(&record));
     words(shell, script.into())
 }
 
 /// Returns the arguments of a POSIX shell that does so. It has no prelude, and its functions, aliases and options end with it.
 fn posix(record: &OsStr) -> Vec<u8> {
     let dump = [
-        b"{ trap '' XFSZ; } 2>/dev/null; { pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >|",
+        b"{ trap '' XFSZ; } 2>/dev/null; { pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >>",
         record.as_bytes(),
         b" || :",
     ]

@@ -67,6 +67,12 @@ pub(super) struct Kept {
     resident: Option<Resident>,
 }
 
+/// What a shell is handed: the command, and a place for its state.
+pub(super) struct Handed {
+    pub(super) script: Script,
+    pub(super) record: Record,
+}
+
 /// What a call's process has at its first three descriptors.
 struct Streams {
     input: OwnedFd,
@@ -75,15 +81,14 @@ struct Streams {
 }
 
 impl<T: Transport> ShellEnvironment<T> {
-    /// Starts the shell of a session that stands as the state says, and follows it. Returns the command as it was handed over, too.
+    /// Starts the shell of a session that stands as the state says, and follows it. Returns what it was handed, too.
     pub(super) fn start(
         &self,
         (state, command): (&Arc<SessionState>, &str),
-        record: &Record,
         plan: &Plan<'_>,
         input: Input,
         io: &dyn ExecIo,
-    ) -> Result<(Finished, Script), Error> {
+    ) -> Result<(Finished, Handed), Error> {
         let failed = |error: io::Error| Error::io("failed to start a command", &error).not_started();
         let (output, output_end) = std::io::pipe().map_err(failed)?;
         let (stdin, feed, terminal) = match input {
@@ -96,32 +101,32 @@ impl<T: Transport> ShellEnvironment<T> {
             }
         };
         let streams = Streams { input: stdin, output: output_end, terminal };
-        let (process, script) = match self.copied((state, command), record, plan, &streams)? {
+        let (process, handed) = match self.copied((state, command), plan, &streams)? {
             Some(copied) => copied,
-            None => self.launched((state, command), record, plan, &streams)?,
+            None => self.launched((state, command), plan, &streams)?,
         };
         drop(streams);
         if plan.tell_start {
             io.output(b"");
         }
         let tree = Tree::new(&plan.mark, process.pid);
-        let io = &Watched { io, deadline: Some(plan.deadline), script: &script, early: &plan.early };
+        let io = &Watched { io, deadline: Some(plan.deadline), script: &handed.script, early: &plan.early };
         let finished = Call { process, tree, output, feed, io }
             .run()
             .map_err(|error| Error::new(ErrorKind::LOST, format!("lost track of the command: {error}")))?;
-        Ok((finished, script))
+        Ok((finished, handed))
     }
 
     /// Starts a shell for the command.
     fn launched(
         &self,
         (state, command): (&Arc<SessionState>, &str),
-        record: &Record,
         plan: &Plan<'_>,
         streams: &Streams,
-    ) -> Result<(Process, Script), Error> {
+    ) -> Result<(Process, Handed), Error> {
         let prelude = self.shell.is_bash.then(|| prelude::text(state));
         let script = Script::new(prelude.as_deref(), command).map_err(|error| handing(&error))?;
+        let record = Record::new_in(&self.channel).map_err(|error| handing(&error))?;
         let mut env: Vec<(OsString, OsString)> = plan
             .variables
             .iter()
@@ -141,17 +146,16 @@ impl<T: Transport> ShellEnvironment<T> {
             extra: Vec::new(),
             terminal: streams.terminal,
         })?;
-        Ok((process, script))
+        Ok((process, Handed { script, record }))
     }
 
     /// Takes a copy of the resident shell for the command. None where there is none that would do, and a shell is to be started.
     fn copied(
         &self,
         (state, command): (&Arc<SessionState>, &str),
-        record: &Record,
         plan: &Plan<'_>,
         streams: &Streams,
-    ) -> Result<Option<(Process, Script)>, Error> {
+    ) -> Result<Option<(Process, Handed)>, Error> {
         if plan.fresh || !self.shell.is_bash || !self.transport.is_plain() {
             return Ok(None);
         }
@@ -161,9 +165,7 @@ impl<T: Transport> ShellEnvironment<T> {
         }
         let marks = self.marks(plan);
         let known = kept.resident.as_mut().filter(|resident| resident.knows(state));
-        let prelude = known
-            .as_ref()
-            .and_then(|resident| resident.prelude(plan.variables, &marks, plan.cwd, record.path()));
+        let prelude = known.as_ref().and_then(|resident| resident.prelude(plan.variables, &marks, plan.cwd));
         let (Some(resident), Some(prelude)) = (known, prelude) else {
             // The next command will find it ready. Without one it is slower, and nothing else.
             let new = Resident::start(&self.shell, plan.variables, self.outer_marks(), state);
@@ -171,10 +173,12 @@ impl<T: Transport> ShellEnvironment<T> {
             return Ok(None);
         };
         let script = Script::new(Some(&prelude), command).map_err(|error| handing(&error))?;
+        let record = Record::nameless().map_err(|error| handing(&error))?;
         let (input, output) = (streams.input.as_fd(), streams.output.as_fd());
         let output = if streams.terminal { input } else { output };
-        match resident.copy(&plan.mark, streams.terminal, [input, output, output, script.as_fd()]) {
-            Ok(process) => Ok(Some((process, script))),
+        let descriptors = [input, output, output, script.as_fd(), record.as_fd()];
+        match resident.copy(&plan.mark, streams.terminal, descriptors) {
+            Ok(process) => Ok(Some((process, Handed { script, record }))),
             Err(NoCopy::NotNow) => Ok(None),
             Err(NoCopy::Broken) => {
                 kept.resident = None;
@@ -210,6 +214,8 @@ fn open(stdin: Stdin) -> io::Result<(OwnedFd, Option<Feed>)> {
         Stdin::Fd(fd) => (fd, None),
         Stdin::Bytes(bytes) => {
             let (reader, pipe) = std::io::pipe()?;
+            // As for the output.
+            let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_SIZE);
             (reader.into(), Some(Feed { pipe, bytes, sent: 0 }).filter(|feed| !feed.bytes.is_empty()))
         }
     })

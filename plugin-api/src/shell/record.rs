@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::FallocateFlags;
+use rustix::fs::{MemfdFlags, fstatvfs, memfd_create};
 
 use super::state::Function;
 use super::{boot, exports};
@@ -51,31 +53,53 @@ pub(super) struct BashRecorded {
     pub(super) functions: BTreeMap<OsString, Function>,
 }
 
-/// The file into which the shell writes its state. It exists before the shell does, so that a changed `umask` does not
-/// matter, and goes with this object.
+/// The file into which the shell writes its state.
 #[derive(Debug)]
-pub(super) struct Record(tempfile::NamedTempFile);
+pub(super) enum Record {
+    /// One that exists before the shell does, so that a changed `umask` does not matter, and goes with this object.
+    Named(tempfile::NamedTempFile),
+    /// One without a name, for a shell that is given its descriptor: nothing needs to be made on a disk.
+    Nameless(File),
+}
 
 impl Record {
     pub(super) fn new_in(dir: &Path) -> io::Result<Self> {
-        Ok(Self(tempfile::Builder::new().prefix("call-").tempfile_in(dir)?))
+        Ok(Self::Named(tempfile::Builder::new().prefix("call-").tempfile_in(dir)?))
+    }
+
+    pub(super) fn nameless() -> io::Result<Self> {
+        Ok(Self::Nameless(memfd_create("hostel-record", MemfdFlags::CLOEXEC)?.into()))
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Named(file) => file.as_file().as_fd(),
+            Self::Nameless(file) => file.as_fd(),
+        }
     }
 
     /// Returns whether there is room for a record. A shell that finds none cannot say so.
     pub(super) fn has_room(&self) -> bool {
-        let tried = rustix::fs::fallocate(self.0.as_file(), FallocateFlags::KEEP_SIZE, 0, USUAL);
+        let Self::Named(file) = self else { return true };
         // Some file systems cannot tell.
-        !matches!(tried, Err(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT))
+        fstatvfs(file.as_file()).map_or(true, |stat| stat.f_bavail.saturating_mul(stat.f_frsize) >= USUAL)
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.0.path()
+        match self {
+            Self::Named(file) => file.path(),
+            Self::Nameless(_) => Path::new("/dev/null"),
+        }
     }
 
     /// Returns the state, or nothing where the shell did not come to write it.
     pub(super) fn read(self) -> Result<Option<Recorded>, String> {
         let mut bytes = Vec::new();
-        let read = self.0.as_file().take(LONGEST).read_to_end(&mut bytes);
+        let mut file = match &self {
+            Self::Named(file) => file.as_file(),
+            Self::Nameless(file) => file,
+        };
+        let read = file.rewind().and_then(|()| file.take(LONGEST).read_to_end(&mut bytes));
         read.map_err(|error| error.to_string())?;
         if bytes.is_empty() {
             return Ok(None);
@@ -92,15 +116,17 @@ fn parse(bytes: &[u8]) -> Option<Recorded> {
     if rest.pop()? != boot::END_MARK {
         return None;
     }
-    if rest.is_empty() {
-        return Some(Recorded { cwd, exported, bash: None });
-    }
-    let [before, after, aliases, list, texts @ ..] = rest.as_slice() else { return None };
-    let bash = BashRecorded {
-        options: (options(before)?, options(after)?),
-        aliases: exports::parse_aliases(aliases)?,
-        functions: functions(list, texts)?,
+    let (options_of, aliases, functions) = match rest.as_slice() {
+        [] => return Some(Recorded { cwd, exported, bash: None }),
+        [before, after, aliases] => ((before, after), aliases, BTreeMap::new()),
+        [before, after, aliases, _names, list, texts @ ..] => {
+            ((before, after), aliases, functions(list, texts)?)
+        }
+        _ => return None,
     };
+    let (before, after) = (options(options_of.0)?, options(options_of.1)?);
+    let bash =
+        BashRecorded { options: (before, after), aliases: exports::parse_aliases(aliases)?, functions };
     Some(Recorded { cwd, exported, bash: Some(bash) })
 }
 
@@ -145,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_record_is_read_whole_or_not_at_all() {
-        let bytes = b"/srv\n\0declare -x A=\"1\"\n\0braceexpand/extglob\0braceexpand:noglob/\0alias ll='ls -l'\n\0declare -f f\ndeclare -fx g\n\0f () \n{ \n    echo\n}\n\0g () \n{ \n    :\n}\n\0end";
+        let bytes = b"/srv\n\0declare -x A=\"1\"\n\0braceexpand/extglob\0braceexpand:noglob/\0alias ll='ls -l'\n\0f\ng\n\0declare -f f\ndeclare -fx g\n\0f () \n{ \n    echo\n}\n\0g () \n{ \n    :\n}\n\0end";
         let recorded = parse(bytes).unwrap();
         let bash = recorded.bash.as_ref().unwrap();
         assert_eq!(

@@ -23,7 +23,8 @@ use rustix::net::{
     recv, sendmsg, socketpair,
 };
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+    Pid, PidfdFlags, Resource, Signal, WaitId, WaitIdOptions, getrlimit, pidfd_open, pidfd_send_signal,
+    waitid,
 };
 
 use super::boot::{self, quote};
@@ -42,6 +43,9 @@ const BUILTIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/resident.so"));
 const MAGIC: u32 = 0x484f_5354;
 const TERMINAL: u32 = 1;
 const LONGEST_MARK: usize = 504;
+
+/// The descriptor on which a copy has its record: as in `resident/builtin.rs`, which closes it for programs, and as in `boot.rs`.
+pub(super) const RECORD: u64 = 99;
 
 /// How much of the mark's room a call of ours needs.
 const ROOM_FOR_MARK: usize = 96;
@@ -106,7 +110,8 @@ impl Resident {
         outer: Option<&OsStr>,
         state: &Arc<SessionState>,
     ) -> io::Result<Self> {
-        if BUILTIN.is_empty() || !shell.is_bash || !fits(variables) {
+        let room = getrlimit(Resource::Nofile).current.is_none_or(|most| most > RECORD);
+        if BUILTIN.is_empty() || !shell.is_bash || !room {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let mut library = File::from(memfd_create("hostel-resident", MemfdFlags::CLOEXEC)?);
@@ -159,13 +164,7 @@ impl Resident {
 
     /// Returns what a copy must be told before the command, so that it has these variables and stands in `cwd`. None where a
     /// copy cannot be brought there.
-    pub(super) fn prelude(
-        &self,
-        variables: &Variables,
-        mark: &OsStr,
-        cwd: &Path,
-        record: &Path,
-    ) -> Option<Vec<u8>> {
+    pub(super) fn prelude(&self, variables: &Variables, mark: &OsStr, cwd: &Path) -> Option<Vec<u8>> {
         let settled = |name: &OsStr| [MARK, "PWD", OLD].iter().any(|own| name == *own);
         let differs = |(name, value): &(&OsString, &OsString)| {
             self.variables.get(*name) != Some(value) && !settled(name)
@@ -174,8 +173,7 @@ impl Resident {
         let gone = self.variables.keys().filter(|name| !variables.contains_key(*name) && !settled(name));
         let gone: Vec<_> = gone.collect();
         let mut changed = set.iter().map(|(name, _)| *name).chain(gone.iter().copied());
-        if set.len() + gone.len() > MOST_CHANGES || !changed.all(|name| can_change(name)) || !fits(variables)
-        {
+        if set.len() + gone.len() > MOST_CHANGES || !changed.all(|name| can_change(name)) {
             return None;
         }
         let mut text = b"{ \\builtin cd -- ".to_vec();
@@ -198,17 +196,16 @@ impl Resident {
                 text.extend_from_slice(quote(value).as_bytes());
             }
         }
-        text.extend_from_slice(b"\n} 2>/dev/null\n__hostel_record=");
-        text.extend_from_slice(quote(record.as_os_str()).as_bytes());
+        text.extend_from_slice(b"\n} 2>/dev/null");
         Some(text)
     }
 
-    /// Asks for a copy with these descriptors: input, output, errors, script. `mark` is what its processes carry.
+    /// Asks for a copy with these descriptors: input, output, errors, script, record. `mark` is what its processes carry.
     pub(super) fn copy(
         &mut self,
         mark: &str,
         terminal: bool,
-        descriptors: [BorrowedFd<'_>; 4],
+        descriptors: [BorrowedFd<'_>; 5],
     ) -> Result<Process, NoCopy> {
         if !self.ready {
             // It says its number once it can serve.
@@ -225,7 +222,7 @@ impl Resident {
         carried.resize(LONGEST_MARK, 0);
         let flags = if terminal { TERMINAL } else { 0 };
         let header = [MAGIC.to_ne_bytes(), flags.to_ne_bytes()].concat();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
         let parts = [IoSlice::new(&header), IoSlice::new(&carried)];
@@ -262,17 +259,11 @@ impl Drop for Resident {
     }
 }
 
-/// Returns whether shells under these variables come up as a copy does. The loader reads its own only when a program starts, and a
-/// shell takes functions from its environment only then.
-fn fits(variables: &Variables) -> bool {
-    let special = |name: &OsStr| {
-        let name = name.as_bytes();
-        name.starts_with(b"LD_") || name.starts_with(b"BASH_FUNC_") || name.starts_with(b"GLIBC_")
-    };
-    !variables.keys().any(|name| special(name))
-}
-
+/// Returns whether a shell that runs can be given another value of this variable, and be as one that was started with it. The
+/// loader reads its own only when a program starts, and a shell takes functions from its environment only then.
 fn can_change(name: &OsStr) -> bool {
+    let read_once =
+        ["LD_", "GLIBC_", "BASH_FUNC_"].iter().any(|own| name.as_bytes().starts_with(own.as_bytes()));
     let starts_well = name.as_bytes().first().is_some_and(|byte| !byte.is_ascii_digit());
-    starts_well && is_identifier(name) && !NOT_TO_BE_CHANGED.iter().any(|fixed| name == *fixed)
+    starts_well && !read_once && is_identifier(name) && !NOT_TO_BE_CHANGED.iter().any(|fixed| name == *fixed)
 }

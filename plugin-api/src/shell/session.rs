@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::environ::{StripList, check_name, compose};
-use super::launch::{Input, Kept, Plan, ended, random};
+use super::launch::{Handed, Input, Kept, Plan, ended, random};
 use super::login::{self, Login};
 use super::place::{Directory, directory};
-use super::record::{Record, prune};
+use super::record::prune;
 use super::remember::{Given, is_identifier, of_login};
 use super::state::{Change, SessionState};
 use super::store::{Store, lock_within, make_dir, open_lock};
@@ -69,7 +69,7 @@ pub struct ShellEnvironment<T> {
     pub(super) options: SessionOptions,
     pub(super) shell: Shell,
     store: Store,
-    channel: PathBuf,
+    pub(super) channel: PathBuf,
     pub(super) kept: Mutex<Kept>,
     /// What the first command has to tell of the session's beginning.
     remark: Mutex<Option<String>>,
@@ -131,7 +131,6 @@ impl<T: Transport> ShellEnvironment<T> {
         }
         let strip = &self.options.strip;
         let (variables, _) = compose(&self.options.base_env, &SessionState::default(), &[], strip);
-        let record = Record::new_in(&self.channel).map_err(failed)?;
         let plan = Plan {
             mark: mark(None),
             cwd: Path::new("/"),
@@ -142,14 +141,17 @@ impl<T: Transport> ShellEnvironment<T> {
             fresh: true,
         };
         let state = Arc::default();
-        let finished = self.start((&state, &command), &record, &plan, Input::Bytes(Stdin::Empty), &Unheard);
-        let recorded = record.read().unwrap_or_default();
+        let finished = self.start((&state, &command), &plan, Input::Bytes(Stdin::Empty), &Unheard);
+        let (finished, recorded) = match finished {
+            Ok((finished, handed)) => (Ok(finished), handed.record.read().unwrap_or_default()),
+            Err(error) => (Err(error), None),
+        };
         let change = of_login(&variables, strip, recorded.as_ref());
         // It is not tried again: a session that is slow each time is worse than one without.
         self.store.update(change).map_err(failed)?;
         match finished
             .map_err(|error| error.to_string())
-            .map(|(finished, _)| (finished.cause, ended(&finished)))?
+            .map(|finished| (finished.cause, ended(&finished)))?
         {
             (Some(_), _) => Err(format!("they took longer than {} s", login::LIMIT.as_secs())),
             (None, Ok(outcome)) if outcome.exit_code == 0 => Ok(()),
@@ -220,11 +222,6 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         let remark = self.remark.lock().unwrap_or_else(PoisonError::into_inner).take();
         let said = remark.into_iter().chain(damaged).chain(vanished);
         let mut warnings: Vec<String> = said.chain(held_back).collect();
-        let record = Record::new_in(&self.channel)
-            .map_err(|error| Error::io("failed to hand over the command", &error).not_started())?;
-        if !record.has_room() {
-            warnings.push("there is no room to keep what this command changes of the session".into());
-        }
         let limit = Instant::now().checked_add(self.options.timeout);
         let plan = Plan {
             mark: mark(Some(&request.call_id)),
@@ -243,7 +240,11 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
             Stdin::Fd(fd) if terminal => Input::Terminal(fd),
             stdin => Input::Bytes(stdin),
         };
-        let (finished, script) = self.start((&state, &request.command), &record, &plan, input, io)?;
+        let (finished, Handed { script, record }) =
+            self.start((&state, &request.command), &plan, input, io)?;
+        if !record.has_room() {
+            warnings.push("there is no room to keep what this command changes of the session".into());
+        }
         let mut outcome = ended(&finished)?;
         if finished.cause.is_none() && !script.was_read() {
             let said = plan.said();

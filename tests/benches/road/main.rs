@@ -3,6 +3,11 @@
 //! A figure alone says more about the machine than about us, so each is printed beside what the work costs at the least here and
 //! now, and as a ratio to it. Floor and product are measured in turns, so that a busy machine slows both.
 
+mod memory;
+mod pieces;
+mod sessions;
+mod shuffled;
+mod streams;
 mod workers;
 
 use std::fs;
@@ -14,24 +19,32 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hostel::digest::sha256_hex;
-use hostel::environments::Environments;
+
 use hostel::home::Home;
 use hostel::plugins::{Catalog, Discovered, Manifest, Verified};
-use hostel::world::{Options, World};
+
 use hostel_plugin_api::{
-    CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecRequest, Flow, Surroundings,
-    TerminalEnvironmentProvider,
+    CreateEnvironment, Environment, Error, ErrorKind, ExecIo, Flow, Surroundings, TerminalEnvironmentProvider,
 };
 use hostel_tests::{built, library, manifest, put};
 
 fn main() {
+    if memory::was_asked() {
+        return;
+    }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
-    let benches: [(&str, Bench); 8] = [
+    let benches: [(&str, Bench); 14] = [
         ("ffi", ffi_call),
-        ("exec", exec_true),
         ("cold", cold_exec),
         ("discovery", discovery),
         ("loading", loading),
+        ("session-one", sessions::one),
+        ("session-many", sessions::many),
+        ("session-start", sessions::start),
+        ("session-output", streams::output),
+        ("session-input", streams::input),
+        ("session-memory", memory::memory),
+        ("session-pieces", pieces::pieces),
         ("worker-start", workers::start),
         ("worker-call", workers::call),
         ("worker-through", workers::through),
@@ -56,15 +69,14 @@ struct Row {
 
 impl Row {
     fn print(&self) {
-        let ratio = self.ours.as_secs_f64() / self.floor.as_secs_f64();
-        println!(
-            "{:<44}{:>12}{:>12}{ratio:>9.2}×  {}",
-            self.work,
-            shown(self.floor),
-            shown(self.ours),
-            self.goal
-        );
+        let ratio = format!("{:.2}×", self.ours.as_secs_f64() / self.floor.as_secs_f64());
+        line(&self.work, &shown(self.floor), &shown(self.ours), &ratio, self.goal);
     }
+}
+
+/// Prints one line of the result.
+fn line(work: &str, floor: &str, ours: &str, ratio: &str, goal: &str) {
+    println!("{work:<44}{floor:>12}{ours:>12}{ratio:>10}  {goal}");
 }
 
 fn shown(time: Duration) -> String {
@@ -183,27 +195,6 @@ fn spawn_bash() {
     let mut command = Command::new("/bin/bash");
     command.args(["-c", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     assert!(command.status().expect("bash starts").success());
-}
-
-fn exec_true() -> Vec<Row> {
-    let dir = tempfile::tempdir().expect("a folder");
-    let home = Home::at(dir.path().to_owned()).expect("a home");
-    let world = World::open(Options { home: Some(home), backend: Some("local".into()) }).expect("a world");
-    let environments = Environments::default();
-    let entry = world.selected().expect("local");
-    let environment = environments.get(&world, entry, "bench").expect("an environment");
-    let exec = || {
-        let outcome = environment.execute(ExecRequest::new("true"), &Quiet).expect("it runs");
-        assert_eq!(outcome.exit_code, 0);
-    };
-    let (floor, ours) = in_turns(400, spawn_bash, exec);
-    let row = |percent, name: &str| Row {
-        work: format!("`true`, state kept, local, {name} / spawn"),
-        floor: quantile(&floor, percent),
-        ours: quantile(&ours, percent),
-        goal: "0.60× (the resident shell, to come)",
-    };
-    vec![row(50, "median"), row(99, "p99")]
 }
 
 fn cold_exec() -> Vec<Row> {

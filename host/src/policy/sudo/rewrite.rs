@@ -5,11 +5,12 @@
 //! The password is so in no argument and no variable. A `sudo` that reads from a pipe or a file, or runs in the background,
 //! would take the first line of something else for the password: it is left alone, and so is one that says what it wants.
 
-use super::commands::{SimpleCommand, commands, is_assignment};
-use super::token::Word;
+use crate::policy::commands::{SimpleCommand, commands, is_assignment};
+use crate::policy::token::Word;
 
-/// What is put behind the name: read the password from standard input, and print no prompt.
-const OPTIONS: &str = " -S -p ''";
+/// What is put behind the name: ask even if somebody was asked a moment ago, read the password from standard input, and print no
+/// prompt. Without the first, a second `sudo` would not read its line, and whatever reads next would get the password.
+const OPTIONS: &str = " -k -S -p ''";
 
 /// A command whose `sudo`s read their password.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,7 +186,7 @@ mod tests {
         for (source, expected) in cases {
             let rewritten = rewrite(source);
             let found = rewritten.as_ref().map_or(*source, |rewritten| &rewritten.command);
-            assert_eq!(found, expected.replace("SUDO", "sudo -S -p ''"), "{source}");
+            assert_eq!(found, expected.replace("SUDO", "sudo -k -S -p ''"), "{source}");
             let passwords = rewritten.map_or(0, |rewritten| rewritten.passwords);
             assert_eq!(passwords, expected.matches("SUDO").count(), "{source}");
         }
@@ -304,7 +305,7 @@ mod tests {
             "--host box a",
         ];
         for arguments in ask {
-            let expected = format!("sudo -S -p '' {arguments}");
+            let expected = format!("sudo -k -S -p '' {arguments}");
             assert_eq!(
                 rewrite(&format!("sudo {arguments}")).map(|found| found.command),
                 Some(expected),
