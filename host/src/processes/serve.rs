@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hostel_plugin_api::shell::{end_call, signal_call};
 use hostel_plugin_api::{Error, ErrorKind, ExecOutcome};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signal_hook::consts::{SIGCONT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGKILL, SIGTERM};
 
 use super::bell::Bell;
 use super::call::CallIo;
@@ -32,6 +32,9 @@ use crate::home::Home;
 
 /// A call of which nothing bad was heard for so long has started, if its backend does not tell.
 const STARTING: Duration = Duration::from_millis(300);
+
+/// Between killing a process and giving its backend the word.
+const FORCING: Duration = Duration::from_secs(1);
 
 /// How long a call that nobody waits for any more may take to end.
 const ABANDONING: Duration = Duration::from_secs(15);
@@ -81,6 +84,8 @@ pub(super) struct Killing {
     source: Source,
     /// When force is used, if it was not yet and will be.
     force_at: Option<Instant>,
+    /// Whether it was killed already.
+    forced: bool,
 }
 
 impl Service {
@@ -219,6 +224,11 @@ impl Service {
             killing.force_at = None;
             match self.outcome {
                 Some(_) => end_call(&self.parts.record.call_id),
+                // What the kernel then says of the shell is the truth; the backend's own way is for what is left.
+                None if !killing.forced && signal_call(&self.parts.record.call_id, SIGKILL) > 0 => {
+                    killing.forced = true;
+                    killing.force_at = now.checked_add(FORCING);
+                }
                 None => self.parts.io.cancel(),
             }
         }
@@ -238,7 +248,7 @@ impl Service {
         if told == 0 || self.parts.grace.is_zero() {
             force_at = None;
         }
-        self.killing = Some(Killing { source, force_at });
+        self.killing = Some(Killing { source, force_at, forced: false });
     }
 
     /// The starter's end of the socket is closed.

@@ -41,10 +41,12 @@ const THIRD: &str = r#" "$__hostel"; \builtin alias -p; \builtin printf "\0"; \b
 const FUNCTIONS: &str = r#"\builtin printf "\0"; \builtin declare -F; \builtin printf "\0"; \builtin mapfile -t -d "" __hostel_list <"$__hostel_record"; \builtin set -f; IFS=$'\n'; for __hostel in ${__hostel_list[6]}; do \builtin declare -f -- "${__hostel##* }"; \builtin printf "\0"; done"#;
 
 /// Reads the session's prelude from descriptor 3 and obeys it.
-const PRELUDE: &str = "IFS= builtin read -r -d '' __hostel <&3; builtin eval \"$__hostel\"; ";
+const PRELUDE: &str =
+    "IFS= builtin read -r -d '' BASH_EXECUTION_STRING <&3; builtin eval \"$BASH_EXECUTION_STRING\"; ";
 
-/// Reads the command and evaluates it.
-const COMMAND: &str = "IFS= builtin read -r -d '' __hostel <&3; exec 3<&-; builtin eval \"builtin unset -v __hostel; $__hostel\"";
+/// Reads the command and evaluates it, and nothing besides. It stands in the variable in which bash has the text of `-c`, so that there is
+/// none that would have to be taken away first: that would be part of what a syntax error shows.
+const COMMAND: &str = "IFS= builtin read -r -d '' BASH_EXECUTION_STRING <&3; exec 3<&-; builtin eval \"$BASH_EXECUTION_STRING\"";
 
 /// Sets the trap that writes the record; `record` is shell text for the file's quoted path.
 fn trap(record: &str) -> String {

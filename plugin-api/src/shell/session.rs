@@ -255,7 +255,9 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
             let error = Error::new(ErrorKind::UNAVAILABLE, message).not_started();
             return Err(self.drop_loader_variables(&state, error));
         }
-        let recorded = match record.read() {
+        // A command that was killed may or may not have come to it, which differs from place to place.
+        let killed = finished.cause.is_some();
+        let recorded = match record.read().map(|recorded| recorded.filter(|_| !killed)) {
             Ok(recorded) => recorded,
             Err(reason) => {
                 warnings.push(format!("what the command changed of the session was not kept: {reason}"));

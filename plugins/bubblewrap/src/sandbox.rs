@@ -40,6 +40,9 @@ const ETC_NETWORK: [&str; 4] = ["resolv.conf", "hosts", "services", "protocols"]
 /// Where the shell writes its state, inside.
 const RECORD: &str = "/run/hostel-record";
 
+/// Runs a program in a session of its own, which takes the terminal (util-linux).
+const TAKE_TERMINAL: &str = "/usr/bin/setsid";
+
 /// The descriptor on which `bwrap` finds the command's variables.
 const VARIABLES: &str = "4";
 
@@ -226,6 +229,11 @@ impl Transport for Sandbox {
 
     fn start(&self, mut launch: Launch<'_>) -> Result<Process, Error> {
         let mut argv = self.command_line(Some(launch.record), launch.cwd);
+        if launch.terminal && Path::new(TAKE_TERMINAL).exists() {
+            // It is the shell's and not that of `bwrap`, which a Ctrl-C would end, and everything with it.
+            argv.extend([TAKE_TERMINAL, "--ctty"].map(OsString::from));
+            (launch.output, launch.terminal) = (launch.stdin, false);
+        }
         argv.append(&mut launch.argv);
         let variables = variables(&launch.env).map_err(|error| {
             Error::new(ErrorKind::IO, format!("failed to hand over the variables: {error}")).not_started()

@@ -1,0 +1,149 @@
+//! What the kernel knows of processes, and of what this one holds.
+//!
+//! A test asks here and not the program under test, which may be wrong about just that.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How often something is looked at that nothing can wait for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Waits until this is true, and returns whether it has become so in time.
+pub fn eventually(limit: Duration, mut is_true: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + limit;
+    loop {
+        if is_true() {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Returns the command lines of all processes that hold `text`, a line each with their numbers. Zombies have none.
+pub fn alive(text: &str) -> Vec<String> {
+    found(text).into_iter().map(|(pid, line)| format!("{pid}: {line}")).collect()
+}
+
+/// Kills all processes whose command line holds `text`.
+pub fn kill_all(text: &str) {
+    for (pid, _) in found(text) {
+        if let Some(pid) = Pid::from_raw(pid) {
+            // It may have ended in the meantime.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+fn found(text: &str) -> Vec<(i32, String)> {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let line = |pid: i32| {
+        let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        Some((pid, String::from_utf8_lossy(&bytes).replace('\0', " ")))
+    };
+    let lines = pids().into_iter().filter(|pid| *pid != own).filter_map(line);
+    lines.filter(|(_, line)| line.contains(text)).collect()
+}
+
+fn pids() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// A process: its number, its parent's, and the letter for its state.
+type Process = (i32, i32, char);
+
+fn process(pid: i32) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some((pid, fields.next()?.parse().ok()?, state))
+}
+
+/// Returns all processes below this one.
+fn descendants() -> Vec<Process> {
+    let all: Vec<Process> = pids().into_iter().filter_map(process).collect();
+    let mut parents = vec![i32::try_from(std::process::id()).unwrap_or(0)];
+    let mut below = Vec::new();
+    while let Some(parent) = parents.pop() {
+        let children: Vec<Process> = all.iter().filter(|process| process.1 == parent).copied().collect();
+        parents.extend(children.iter().map(|child| child.0));
+        below.extend(children);
+    }
+    below
+}
+
+/// What this process and those below it hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Descriptors of this process.
+    pub descriptors: usize,
+    /// Threads of this process.
+    pub threads: usize,
+    /// Processes below this one.
+    pub processes: usize,
+    /// Those of them that have ended and were not waited for.
+    pub zombies: usize,
+    /// Descriptors of the processes below this one.
+    pub theirs: usize,
+}
+
+impl Held {
+    /// Counts it.
+    pub fn now() -> Self {
+        let count = |folder: &str| fs::read_dir(folder).map_or(0, Iterator::count);
+        let below = descendants();
+        Self {
+            descriptors: count("/proc/self/fd"),
+            threads: count("/proc/self/task"),
+            processes: below.len(),
+            zombies: below.iter().filter(|process| process.2 == 'Z').count(),
+            theirs: below.iter().map(|process| count(&format!("/proc/{}/fd", process.0))).sum(),
+        }
+    }
+
+    /// Returns whether this is no more than `before`, but for `slack` of each kind and as many descriptors of others as such
+    /// processes may have. No zombie is too few to count.
+    pub fn is_near(self, before: Self, slack: usize) -> bool {
+        self.descriptors <= before.descriptors + slack
+            && self.threads <= before.threads + slack
+            && self.processes <= before.processes + slack
+            && self.zombies <= before.zombies
+            && self.theirs <= before.theirs + 10 * slack
+    }
+}
+
+/// Begins to measure anew how much memory this process has at the most.
+pub fn reset_peak() {
+    // Where that is not allowed, the peak includes what was before, and a test is stricter than it says.
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// Returns how much memory this process has had at the most, in bytes.
+///
+/// # Panics
+///
+/// Panics if the kernel does not say.
+pub fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("there is /proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it tells the peak");
+    let kibibytes = line.trim().trim_end_matches("kB").trim();
+    1024 * kibibytes.parse::<u64>().expect("a number of KiB")
+}
+
+/// Returns the files below `dir`, and their sizes together in bytes.
+pub fn files(dir: &Path) -> (usize, u64) {
+    let mut sum = (0, 0);
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let Ok(data) = entry.metadata() else { continue };
+        let (count, bytes) = if data.is_dir() { files(&entry.path()) } else { (1, data.len()) };
+        sum = (sum.0 + count, sum.1 + bytes);
+    }
+    sum
+}
