@@ -2,11 +2,12 @@
 //!
 //! A fresh `bash -c` costs mostly what comes before the command: exec, the dynamic linker, locale, the import of the environment.
 //! A bash that has all this behind it can be copied instead. This file is loaded by such a bash (the *resident*) with `enable -f`, and
-//! adds one builtin: `hostel_serve FD`. It waits for requests on a `SOCK_SEQPACKET` socket and answers each with a copy of the
-//! shell. The copy is made with `CLONE_PARENT`: its parent is the host, which waits for it as for any child of its own, so
-//! that the resident need not live for a command to end. In the copy the builtin puts right what a copy has wrong: process
-//! id, session, descriptors, random seed, clock, jobs. Then it returns to the script that called it, which goes on as that of
-//! a fresh shell would. The resident itself never runs a command.
+//! adds one builtin: `hostel_serve WAKE RING REQUESTS`. It makes one copy of the shell, the *spare*, and another one once that
+//! is used, which it says on RING, so that it comes out of WAKE. Two spares at once could take each other's requests. A copy is made with `CLONE_PARENT`: its parent is the host, which waits for it as for any child of its own, so
+//! that the resident need not live for a command to end. In the spare the builtin puts right what a copy has wrong (process
+//! id, session, jobs), says its number on REQUESTS, and waits there for a request. That brings descriptors, which it makes its
+//! own; then it returns to the script that called it, which goes on as that of a fresh shell would. So a command waits for no
+//! copy to be made, unless there are many at once. The resident itself never runs a command.
 //!
 //! There is no libc here, and it needs no particular one: system calls are made directly, and what is used of bash is
 //! looked up by name in the bash that loaded us. What cannot be found makes `enable` fail, and the host starts shells in the
@@ -60,7 +61,7 @@ static mut hostel_serve_struct: Builtin = Builtin {
     function: serve,
     flags: BUILTIN_ENABLED,
     long_doc: NO_DOC.0.as_ptr(),
-    short_doc: c"hostel_serve FD".as_ptr(),
+    short_doc: c"hostel_serve WAKE RING REQUESTS".as_ptr(),
     handle: null_mut(),
 };
 
@@ -173,8 +174,8 @@ const LOW: usize = 4;
 const RECORD: usize = 99;
 /// Out of reach of the numbers that the copy gets.
 const FIRST_FREE: usize = 100;
-/// After so many milliseconds without a request, the resident is not worth its memory.
-const PATIENCE: usize = 120_000;
+/// After so many seconds without a request, neither the resident nor its spare is worth its memory.
+const PATIENCE: usize = 120;
 
 #[repr(C)]
 struct Slice {
@@ -201,6 +202,9 @@ struct Control {
     descriptors: [c_int; MOST_DESCRIPTORS],
 }
 
+const POLLIN: i16 = 1;
+const POLLHUP: i16 = 0x10;
+
 /// `struct pollfd`.
 #[repr(C)]
 struct Poll {
@@ -215,53 +219,84 @@ extern "C" fn serve(words: *mut Words) -> c_int {
     // SAFETY: bash passes a well-formed list and has one thread; everything else is checked on the way.
     unsafe {
         let Some(bash) = *(&raw const BASH) else { return 1 };
-        if words.is_null() {
-            return 2;
-        }
-        let Some(socket) = number((*(*words).word).text) else { return 2 };
+        let Some([wake, ring, requests]) = numbers(words) else { return 2 };
         // So that a copy whose exports do not change finds them ready for its programs.
         (bash.maybe_make_export_env)();
-        // The host waits for this word: without it there is no resident.
-        let hello = i32::try_from(sys::call(sys::GETPID, [0; 6])).unwrap_or(0);
-        if sys::write(socket, (&raw const hello).cast(), 4) != 4 {
-            return 1;
-        }
         loop {
-            let mut poll = Poll { descriptor: socket as c_int, wanted: 1, found: 0 };
-            let timeout: [usize; 2] = [PATIENCE / 1000, 0];
-            let ready = sys::call(
-                sys::PPOLL,
-                [(&raw mut poll) as usize, 1, (&raw const timeout) as usize, 0, 0, 0],
-            );
-            if ready == sys::EINTR {
-                continue;
-            }
-            let mut request = Request { magic: 0, flags: 0, mark: [0; LONGEST_MARK] };
-            let mut control = Control { length: 0, level: 0, kind: 0, descriptors: [-1; MOST_DESCRIPTORS] };
-            let got = if ready == 1 { receive(socket, &mut request, &mut control) } else { 0 };
-            if got == sys::EINTR {
-                continue;
-            }
-            if got <= 0 {
-                // The host is gone, or has no more use for us. No trap, no record: this is not a command's shell.
-                sys::call(sys::EXIT_GROUP, [0; 6]);
-            }
-            let count = control.length.saturating_sub(16) / 4;
-            // What was cut short would run something else than was asked for.
-            let whole = got as usize == size_of::<Request>() && count == MOST_DESCRIPTORS;
-            request.mark[LONGEST_MARK - 1] = 0;
-            let pid = if whole && request.magic == MAGIC { copy() } else { sys::EINVAL };
-            let descriptors = control.descriptors.get(..count).unwrap_or(&[]);
+            let pid = copy();
             if pid == 0 {
-                begin(&bash, &request, descriptors);
+                wait_for_request(&bash, ring, requests);
                 return 0;
             }
-            for descriptor in descriptors {
-                sys::call(sys::CLOSE, [*descriptor as usize, 0, 0, 0, 0, 0]);
+            let mut word = 0_u8;
+            // Without a copy, or once the host is gone or has no more use for us: no trap, no record: this is no command's shell.
+            if pid < 0
+                || !is_ready([wake, requests], [POLLIN, 0])
+                || sys::call(sys::READ, [wake, (&raw mut word) as usize, 1, 0, 0, 0]) != 1
+            {
+                leave();
             }
-            let answer = i32::try_from(pid).unwrap_or(-1);
-            sys::write(socket, (&raw const answer).cast(), 4);
         }
+    }
+}
+
+/// Returns whether the first of two can be read within our patience, and the second is not closed at its other end.
+unsafe fn is_ready(descriptors: [usize; 2], wanted: [i16; 2]) -> bool {
+    loop {
+        let [first, second] = descriptors.map(|descriptor| descriptor as c_int);
+        let mut polls = [
+            Poll { descriptor: first, wanted: wanted[0], found: 0 },
+            Poll { descriptor: second, wanted: wanted[1], found: 0 },
+        ];
+        let timeout: [usize; 2] = [PATIENCE, 0];
+        // SAFETY: both are values of this frame.
+        let ready = unsafe {
+            sys::call(sys::PPOLL, [(&raw mut polls) as usize, 2, (&raw const timeout) as usize, 0, 0, 0])
+        };
+        if ready != sys::EINTR {
+            return ready > 0 && polls[0].found & POLLIN != 0 && polls[1].found & POLLHUP == 0;
+        }
+    }
+}
+
+/// Makes the copy a shell of its own, and waits until there is something for it to do.
+unsafe fn wait_for_request(bash: &Bash, ring: usize, requests: usize) {
+    // SAFETY: the pointers in `bash` were found by name in this process.
+    unsafe {
+        if sys::call(sys::SETSID, [0; 6]) < 0 {
+            leave();
+        }
+        let own = i32::try_from(sys::call(sys::GETPID, [0; 6])).unwrap_or(0);
+        *bash.dollar_dollar_pid = own;
+        *bash.shell_pgrp = own;
+        *bash.last_made_pid = -1;
+        *bash.last_asynchronous_pid = -1;
+        *bash.terminal_pgrp = -1;
+        (bash.delete_all_jobs)(0);
+        hide(bash);
+        // Until this is read, the host does not know of us; after it, it waits for our end.
+        if sys::write(requests, (&raw const own).cast(), 4) != 4 {
+            leave();
+        }
+        let mut request = Request { magic: 0, flags: 0, mark: [0; LONGEST_MARK] };
+        let mut control = Control { length: 0, level: 0, kind: 0, descriptors: [-1; MOST_DESCRIPTORS] };
+        let got = loop {
+            let ready = is_ready([requests, ring], [POLLIN, 0]);
+            let got = if ready { receive(requests, &mut request, &mut control) } else { 0 };
+            if got != sys::EINTR {
+                break got;
+            }
+        };
+        let count = control.length.saturating_sub(16) / 4;
+        // What was cut short would run something else than was asked for.
+        let whole = got == size_of::<Request>() as isize && count == MOST_DESCRIPTORS && request.magic == MAGIC;
+        if !whole {
+            leave();
+        }
+        // From here on another one may wait.
+        sys::write(ring, (&raw const request).cast(), 1);
+        request.mark[LONGEST_MARK - 1] = 0;
+        begin(bash, &request, &control.descriptors, own);
     }
 }
 
@@ -284,7 +319,7 @@ unsafe fn receive(socket: usize, request: &mut Request, control: &mut Control) -
         control.length = 0;
     }
     // MSG_TRUNC, MSG_CTRUNC.
-    if message.flags & 0x28 != 0 { sys::EINVAL.abs() } else { got }
+    if message.flags & 0x28 != 0 { 0 } else { got }
 }
 
 /// Copies this process; the copy's parent is ours. Returns 0 in the copy, its id here, or a negative error number.
@@ -312,40 +347,30 @@ unsafe fn copy() -> isize {
     }
 }
 
-/// Makes the copy a shell of its own.
-unsafe fn begin(bash: &Bash, request: &Request, descriptors: &[c_int]) {
+/// Gives the copy what the request brings.
+unsafe fn begin(bash: &Bash, request: &Request, descriptors: &[c_int; MOST_DESCRIPTORS], own: c_int) {
     const TIOCSCTTY: usize = 0x540e;
     const F_DUPFD: usize = 0;
     const O_CLOEXEC: usize = 0o2_000_000;
     // SAFETY: the pointers in `bash` were found by name in this process.
     unsafe {
-        if sys::call(sys::SETSID, [0; 6]) < 0 {
-            fail();
-        }
         let mut copies = [0_usize; MOST_DESCRIPTORS];
         for (descriptor, copy) in descriptors.iter().zip(&mut copies) {
             let number = sys::call(sys::FCNTL, [*descriptor as usize, F_DUPFD, FIRST_FREE, 0, 0, 0]);
-            let Ok(number) = usize::try_from(number) else { fail() };
+            let Ok(number) = usize::try_from(number) else { leave() };
             *copy = number;
         }
         for (target, copy) in copies.iter().enumerate() {
             let (target, flags) = if target < LOW { (target, 0) } else { (RECORD, O_CLOEXEC) };
             if sys::call(sys::DUP3, [*copy, target, flags, 0, 0, 0]) < 0 {
-                fail();
+                leave();
             }
         }
         close(LOW, RECORD - 1);
         close(RECORD + 1, u32::MAX as usize);
-        let own = i32::try_from(sys::call(sys::GETPID, [0; 6])).unwrap_or(0);
-        *bash.dollar_dollar_pid = own;
-        *bash.shell_pgrp = own;
-        *bash.last_made_pid = -1;
-        *bash.last_asynchronous_pid = -1;
-        *bash.terminal_pgrp = -1;
         if request.flags & TERMINAL != 0 && sys::call(sys::IOCTL, [0, TIOCSCTTY, 0, 0, 0, 0]) == 0 {
             *bash.terminal_pgrp = own;
         }
-        (bash.delete_all_jobs)(0);
         (bash.seedrand)();
         if let Some(seedrand32) = bash.seedrand32 {
             seedrand32();
@@ -357,7 +382,6 @@ unsafe fn begin(bash: &Bash, request: &Request, descriptors: &[c_int]) {
             *bash.shellstart = Timeval { seconds: now[0], micros: now[1] / 1000 };
         }
         carry(bash, &request.mark);
-        hide(bash);
     }
 }
 
@@ -427,6 +451,19 @@ unsafe fn close(first: usize, last: usize) {
     }
 }
 
+unsafe fn numbers<const N: usize>(mut words: *mut Words) -> Option<[usize; N]> {
+    let mut numbers = [0; N];
+    for slot in &mut numbers {
+        // SAFETY: bash passes a well-formed list.
+        unsafe {
+            let word = words.as_ref()?;
+            *slot = number((*word.word).text)?;
+            words = word.next;
+        }
+    }
+    Some(numbers)
+}
+
 unsafe fn number(mut text: *const c_char) -> Option<usize> {
     // SAFETY: `text` ends in NUL.
     unsafe {
@@ -446,8 +483,9 @@ unsafe fn number(mut text: *const c_char) -> Option<usize> {
     }
 }
 
-/// Ends a copy that could not become a shell. It has read nothing of the command, which the host can see.
-fn fail() -> ! {
+/// Ends this process: a resident that nobody needs, or a copy that could not become a shell. It has read nothing of a command, which
+/// the host can see.
+fn leave() -> ! {
     loop {
         // SAFETY: does not return.
         unsafe { sys::call(sys::EXIT_GROUP, [125, 0, 0, 0, 0, 0]) };
@@ -456,7 +494,7 @@ fn fail() -> ! {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    fail()
+    leave()
 }
 
 /// System calls.
@@ -464,7 +502,6 @@ mod sys {
     use super::asm;
 
     pub const EINTR: isize = -4;
-    pub const EINVAL: isize = -22;
     pub const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
     pub const CLOSE_RANGE: usize = 436;
 
@@ -474,6 +511,7 @@ mod sys {
         };
     }
     numbers! {
+        READ 0 63
         WRITE 1 64
         CLOSE 3 57
         IOCTL 16 29

@@ -191,8 +191,9 @@ fn what_a_command_changes_is_the_next_ones_but_not_the_residents() {
 /// Finds the resident of this session: other tests have theirs.
 const FIND: &str = "own=$(tr '\\0' '\\n' < /proc/$$/environ | grep ^SESSION=)
 for process in $(pgrep -P $PPID -f hostel_serve); do
-    test $process != $$ && cat /proc/$process/environ 2>/dev/null | tr '\\0' '\\n' | grep -qx \"$own\" && found=$process
+    test $process != $$ && cat /proc/$process/environ 2>/dev/null | tr '\\0' '\\n' | grep -qx \"$own\" && break
 done
+found=$process
 ";
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `live.rs`, `running.rs`, `terminal.rs` | those of this process, the calls on them, and calls on a terminal |
+//! | `live.rs`, `running.rs`, `threads.rs`, `terminal.rs` | those of this process, the calls on them, and calls on a terminal |
 //! | `create.rs` | what a provider is told of the one that it is to make |
 //! | `ledger.rs`, `identity.rs`, `in_use.rs` | what all processes of the host know of each |
 //! | `cleanup.rs`, `reaper.rs`, `idle.rs`, `guard.rs` | their end: asked for, after a while, and after ours |
@@ -18,6 +18,7 @@ mod live;
 pub mod reaper;
 mod running;
 pub mod terminal;
+mod threads;
 
 pub use live::Environments;
 pub use running::SharedIo;

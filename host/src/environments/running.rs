@@ -7,9 +7,9 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::{Duration, Instant};
 
+use super::threads;
 use crate::registry::ENDED_BY_FORCE;
 use hostel_plugin_api::shell::StripList;
 use hostel_plugin_api::{Ended, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest};
@@ -63,8 +63,7 @@ pub(super) fn run(
         // Wakes the waiter, also where the call panics.
         drop(alive);
     };
-    let spawned = thread::Builder::new().name("execute".into()).spawn(call);
-    spawned.map_err(|error| {
+    threads::run(call).map_err(|error| {
         Error::new(ErrorKind::IO, format!("failed to start a thread: {error}")).not_started()
     })?;
     let mut until = io.deadline().and_then(|deadline| deadline.checked_add(SLACK));

@@ -68,11 +68,11 @@ fn bash(record: &OsStr) -> Vec<u8> {
     pieces.join(quoted_twice.as_bytes())
 }
 
-/// Returns the arguments of a bash that makes copies of itself: descriptor 3 is what it is told of the session, 4 the builtin, 5 the
-/// socket. In a copy, descriptor 3 is as for a shell that was started, and the record goes to a descriptor
+/// Returns the arguments of a bash that makes copies of itself: descriptor 3 is what it is told of the session, 4 the builtin, 5 and 6 the
+/// ends of a pipe, 7 the socket. In a copy, descriptor 3 is as for a shell that was started, and the record goes to a descriptor
 /// that programs do not get.
 pub(super) fn resident_argv(shell: &Shell) -> Vec<OsString> {
-    let serve = "builtin test \"${BASH_VERSINFO[0]}\" = 5 && builtin enable -f /proc/self/fd/4 hostel_serve || builtin exit 125; exec 3<&- 4<&-; builtin hostel_serve 5 || builtin exit 125; ";
+    let serve = "builtin test \"${BASH_VERSINFO[0]}\" = 5 && builtin enable -f /proc/self/fd/4 hostel_serve || builtin exit 125; exec 3<&- 4<&-; builtin hostel_serve 5 6 7 || builtin exit 125; ";
     let record = format!("/proc/self/fd/{RECORD}");
     let script =
         format!("builtin shopt -s expand_aliases; {PRELUDE}{serve}{PRELUDE}{}{COMMAND}", trap(&record));

@@ -1,8 +1,8 @@
 //! A shell that is there already.
 //!
 //! Most of what a command costs is the start of its shell. So a session that runs more than one command keeps a bash which has that
-//! behind it, the *resident*, and asks it for a copy of itself for each command (`resident/builtin.rs` says how). A copy
-//! is a process like any other: a child of ours, with its own id, session, descriptors and end; the resident runs no command, so
+//! behind it, the *resident*, which makes copies of itself (`resident/builtin.rs` says how). One of them, the *spare*, stands
+//! ready and takes the next command, while the resident makes another. A copy is a process like any other: a child of ours, with its own id, session, descriptors and end; the resident runs no command, so
 //! none can spoil it. It is only a way to be quick. Whatever it cannot do (a variable that drives the loader, a shell that is not bash, a
 //! system that forbids one of the steps), and whenever it is not there, a shell is started as ever; the two are
 //! told apart by nothing but time.
@@ -19,8 +19,8 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-    recv, sendmsg, socketpair,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags,
+    SocketType, recv, sendmsg, shutdown, socketpair,
 };
 use rustix::process::{
     Pid, PidfdFlags, Resource, Signal, WaitId, WaitIdOptions, getrlimit, pidfd_open, pidfd_send_signal,
@@ -50,8 +50,11 @@ pub(super) const RECORD: u64 = 99;
 /// How much of the mark's room a call of ours needs.
 const ROOM_FOR_MARK: usize = 96;
 
-/// How long the answer to a request may take. A copy takes a fifth of a millisecond.
+/// How long a spare may take to be there. It takes a fifth of a millisecond.
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+
+/// How long one may take to say its number when all is over.
+const LEAVING: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// More changes than these are worth a new resident.
 const MOST_CHANGES: usize = 64;
@@ -90,8 +93,10 @@ pub(super) enum NoCopy {
 
 /// A bash that makes copies of itself.
 pub(super) struct Resident {
-    socket: OwnedFd,
+    /// On it a copy says its number, and takes one request.
+    requests: OwnedFd,
     process: Process,
+    /// Whether there ever was a spare.
     ready: bool,
     /// The environment that it was started with, its mark aside.
     variables: Variables,
@@ -117,8 +122,9 @@ impl Resident {
         let mut library = File::from(memfd_create("hostel-resident", MemfdFlags::CLOEXEC)?);
         library.write_all(BUILTIN)?;
         let script = Script::new(Some(&prelude::text(state)), "")?;
-        let (socket, theirs) =
+        let (requests, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let (wake, ring) = io::pipe()?;
         let outer = outer.map(|outer| [outer.as_bytes(), b":"].concat()).unwrap_or_default();
         let room = outer.len() + ROOM_FOR_MARK;
         if room >= LONGEST_MARK {
@@ -146,12 +152,15 @@ impl Resident {
                 null.as_fd(),
                 script.as_fd(),
                 library.as_fd(),
+                wake.as_fd(),
+                ring.as_fd(),
                 theirs.as_fd(),
             ],
             terminal: false,
         })
         .map_err(|failed| failed.error)?;
-        Ok(Self { socket, process, ready: false, variables: own, state: Arc::clone(state), outer, room })
+        let state = Arc::clone(state);
+        Ok(Self { requests, process, ready: false, variables: own, state, outer, room })
     }
 
     /// Returns whether it has the functions, aliases and options that a command of this session is to find.
@@ -200,63 +209,83 @@ impl Resident {
         Some(text)
     }
 
-    /// Asks for a copy with these descriptors: input, output, errors, script, record. `mark` is what its processes carry.
+    /// Gives the spare these descriptors: input, output, errors, script, record. `mark` is what its processes carry.
     pub(super) fn copy(
         &mut self,
         mark: &str,
         terminal: bool,
         descriptors: [BorrowedFd<'_>; 5],
     ) -> Result<Process, NoCopy> {
-        if !self.ready {
-            // It says its number once it can serve.
-            match self.answer(&Timespec::default())? {
-                Some(_) => self.ready = true,
-                None => return Err(NoCopy::NotNow),
-            }
-        }
         let mut carried = [self.outer.as_slice(), mark.as_bytes()].concat();
         if carried.len() > self.room {
             return Err(NoCopy::NotNow);
         }
         carried.resize(self.room, b':');
         carried.resize(LONGEST_MARK, 0);
+        // The first one takes as long as a shell takes to start, and is not waited for.
+        let limit = if self.ready { PATIENCE } else { Timespec::default() };
+        let Some(spare) = self.spare(&limit)? else {
+            return Err(if self.ready { NoCopy::Broken } else { NoCopy::NotNow });
+        };
+        self.ready = true;
         let flags = if terminal { TERMINAL } else { 0 };
         let header = [MAGIC.to_ne_bytes(), flags.to_ne_bytes()].concat();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
+        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
+        let mut control = SendAncillaryBuffer::new(&mut room);
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
         let parts = [IoSlice::new(&header), IoSlice::new(&carried)];
-        // One that has ended, because nothing was asked of it for long, has done nothing.
-        sendmsg(&self.socket, &parts, &mut control, SendFlags::NOSIGNAL).map_err(|_| NoCopy::Broken)?;
-        let number = self.answer(&PATIENCE)?.ok_or(NoCopy::Broken)?;
+        if sendmsg(&self.requests, &parts, &mut control, SendFlags::NOSIGNAL).is_err() {
+            kill(&spare);
+            return Err(NoCopy::Broken);
+        }
+        Ok(spare)
+    }
+
+    /// Takes the spare, once it has said its number. None if there is none in time.
+    fn spare(&self, limit: &Timespec) -> Result<Option<Process>, NoCopy> {
+        if !readable(self.requests.as_fd(), limit) {
+            return Ok(None);
+        }
+        let mut bytes = [0; 4];
+        let number = match recv(&self.requests, &mut bytes, RecvFlags::empty()) {
+            Ok((4, _)) => i32::from_ne_bytes(bytes),
+            _ => return Err(NoCopy::Broken),
+        };
         let pid = Pid::from_raw(number).filter(|_| number > 0).ok_or(NoCopy::Broken)?;
         // It is a child of ours that nobody has waited for, so its number is still its own.
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| NoCopy::Broken)?;
-        Ok(Process { pid, pidfd })
-    }
-
-    /// Waits for a number. None if there is none in time.
-    fn answer(&self, limit: &Timespec) -> Result<Option<i32>, NoCopy> {
-        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
-        match poll(&mut fds, Some(limit)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
-            Ok(_) => {}
-            Err(_) => return Err(NoCopy::Broken),
+        let spare = Process { pid, pidfd };
+        if readable(spare.pidfd.as_fd(), &Timespec::default()) {
+            // It has ended: nothing was asked of it for long, or somebody has killed it.
+            kill(&spare);
+            return Err(NoCopy::Broken);
         }
-        let mut bytes = [0; 4];
-        match recv(&self.socket, &mut bytes, RecvFlags::empty()) {
-            Ok((4, _)) => Ok(Some(i32::from_ne_bytes(bytes))),
-            _ => Err(NoCopy::Broken),
-        }
+        Ok(Some(spare))
     }
 }
 
 impl Drop for Resident {
     fn drop(&mut self) {
         // It may be stopped, and would not notice that we are gone.
-        let _ = pidfd_send_signal(&self.process.pidfd, Signal::KILL);
-        let _ = waitid(WaitId::PidFd(self.process.pidfd.as_fd()), WaitIdOptions::EXITED);
+        kill(&self.process);
+        // A spare hears of it here, and has said its number, or does so before it ends.
+        let _ = shutdown(&self.requests, Shutdown::Write);
+        while let Ok(Some(spare)) = self.spare(&LEAVING) {
+            kill(&spare);
+        }
     }
+}
+
+/// Ends a process that runs no command, and reaps it.
+fn kill(process: &Process) {
+    let _ = pidfd_send_signal(&process.pidfd, Signal::KILL);
+    let _ = waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED);
+}
+
+/// Returns whether something can be read within `limit`, or there is nothing that ever could.
+fn readable(fd: BorrowedFd<'_>, limit: &Timespec) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    poll(&mut fds, Some(limit)).is_ok_and(|ready| ready > 0)
 }
 
 /// Returns whether a shell that runs can be given another value of this variable, and be as one that was started with it. The

@@ -67,7 +67,7 @@ fn growth(work: impl Fn(u32)) -> u64 {
     let most = || figure("/proc/self/status", "VmHWM:");
     let before = most();
     work(OUTPUT);
-    most() - before
+    most().saturating_sub(before)
 }
 
 /// Returns what a process has for itself, and its share of what it shares.
