@@ -9,6 +9,9 @@
 //! own; then it returns to the script that called it, which goes on as that of a fresh shell would. So a command waits for no
 //! copy to be made, unless there are many at once. The resident itself never runs a command.
 //!
+//! At its exit the copy writes down what a command has changed. The script's trap only leaves word that it was reached, in a variable;
+//! the rest is done here, when the process calls `exit`, because making the shell print its variables costs as much as the command.
+//!
 //! There is no libc here, and it needs no particular one: system calls are made directly, and what is used of bash is
 //! looked up by name in the bash that loaded us. What cannot be found makes `enable` fail, and the host starts shells in the
 //! ordinary way.
@@ -77,6 +80,14 @@ struct Timeval {
     micros: c_long,
 }
 
+/// `HASH_TABLE` of bash's hashlib.h.
+#[repr(C)]
+struct HashTable {
+    buckets: *mut c_void,
+    bucket_count: c_int,
+    entry_count: c_int,
+}
+
 /// What we use of bash, by bash's own names.
 #[derive(Clone, Copy)]
 struct Bash {
@@ -89,6 +100,13 @@ struct Bash {
     seedrand: extern "C" fn(),
     delete_all_jobs: extern "C" fn(c_int),
     maybe_make_export_env: extern "C" fn(),
+    export_env: *mut *mut *mut c_char,
+    get_working_directory: extern "C" fn(*const c_char) -> *mut c_char,
+    get_string_value: extern "C" fn(*const c_char) -> *mut c_char,
+    shell_functions: *mut *mut HashTable,
+    aliases: *mut *mut HashTable,
+    parse_and_execute: extern "C" fn(*mut c_char, *const c_char, c_int) -> c_int,
+    xmalloc: extern "C" fn(usize) -> *mut c_void,
     /// Since bash 5.2.
     shellstart: *mut Timeval,
     /// Seed of `SRANDOM` where there is no getrandom.
@@ -130,6 +148,13 @@ unsafe fn find_bash() -> Option<Bash> {
             seedrand: find!("seedrand"),
             delete_all_jobs: find!("delete_all_jobs"),
             maybe_make_export_env: find!("maybe_make_export_env"),
+            export_env: find!("export_env"),
+            get_working_directory: find!("get_working_directory"),
+            get_string_value: find!("get_string_value"),
+            shell_functions: find!("shell_functions"),
+            aliases: find!("aliases"),
+            parse_and_execute: find!("parse_and_execute"),
+            xmalloc: find!("xmalloc"),
             shell_environment: find!("shell_environment"),
             shellstart: perhaps!("shellstart"),
             seedrand32: perhaps!("seedrand32"),
@@ -382,6 +407,121 @@ unsafe fn begin(bash: &Bash, request: &Request, descriptors: &[c_int; MOST_DESCR
             *bash.shellstart = Timeval { seconds: now[0], micros: now[1] / 1000 };
         }
         carry(bash, &request.mark);
+        RECORDER = own;
+    }
+}
+
+// The record.
+
+/// The process that writes a record. Copies of it, such as subshells, have another number.
+static mut RECORDER: c_int = 0;
+
+/// The variable in which the script's trap leaves the options that were on before and after the command.
+const WORD: *const c_char = c"__hostel".as_ptr();
+
+/// What bash itself must write down, where there is any of it: aliases, names of functions, and the functions. As in the trap of
+/// a shell that was started.
+const DEFINITIONS: &[u8] = b"{ \\unset -f builtin; \\builtin set +vx; \\builtin trap - DEBUG; \\builtin alias -p; \\builtin printf '\\0'; \\builtin compgen -A function && \\builtin shopt -u expand_aliases && \\builtin eval '\\builtin printf \"\\0\"; \\builtin declare -F; \\builtin printf \"\\0\"; \\builtin mapfile -t -d \"\" __hostel_list </proc/self/fd/99; \\builtin set -f; IFS=\"\n\"; for __hostel in ${__hostel_list[-1]}; do \\builtin declare -f -- \"${__hostel##* }\"; \\builtin printf \"\\0\"; done'; } 2>/dev/null\0";
+
+/// Runs when the process calls `exit`, after all traps. Whoever is killed or replaces itself by a program does not come here.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = record;
+
+extern "C" fn record() {
+    // SAFETY: bash's variables are still there: it frees none of them at exit.
+    unsafe {
+        if RECORDER == 0 || sys::call(sys::GETPID, [0; 6]) != RECORDER as isize {
+            return;
+        }
+        let Some(bash) = *(&raw const BASH) else { return };
+        let word = (bash.get_string_value)(WORD);
+        if word.is_null() {
+            // The trap was replaced.
+            return;
+        }
+        // A limit on the size of files is the command's, and must not kill us: SIGXFSZ to SIG_IGN.
+        let ignore: [usize; 4] = [1, 0, 0, 0];
+        sys::call(sys::RT_SIGACTION, [25, (&raw const ignore) as usize, 0, 8, 0, 0]);
+        let mut out = Out { used: 0, buffer: [0; 4096] };
+        let directory = (bash.get_working_directory)(c"hostel".as_ptr());
+        if !directory.is_null() {
+            out.text(directory);
+        }
+        out.bytes(b"\n\0");
+        (bash.maybe_make_export_env)();
+        let mut entry = *bash.export_env;
+        while !entry.is_null() && !(*entry).is_null() {
+            out.bytes(b"\x01");
+            out.text(*entry);
+            out.bytes(b"\0");
+            entry = entry.add(1);
+        }
+        out.text(word);
+        out.bytes(b"\0");
+        let some = |table: *mut *mut HashTable| !(*table).is_null() && (**table).entry_count > 0;
+        if some(bash.shell_functions) || some(bash.aliases) {
+            out.flush();
+            sys::call(sys::DUP3, [RECORD, 1, 0, 0, 0, 0]);
+            let text = (bash.xmalloc)(DEFINITIONS.len()).cast::<u8>();
+            core::ptr::copy_nonoverlapping(DEFINITIONS.as_ptr(), text, DEFINITIONS.len());
+            // SEVAL_NOHIST. It frees the text.
+            (bash.parse_and_execute)(text.cast(), c"hostel".as_ptr(), 0x004);
+        } else {
+            out.bytes(b"\0");
+        }
+        out.bytes(b"end");
+        out.flush();
+    }
+}
+
+/// Collects what goes to the record.
+struct Out {
+    used: usize,
+    buffer: [u8; 4096],
+}
+
+impl Out {
+    unsafe fn text(&mut self, text: *const c_char) {
+        // SAFETY: `text` ends in NUL.
+        unsafe {
+            let mut at = text.cast::<u8>();
+            while *at != 0 {
+                self.byte(*at);
+                at = at.add(1);
+            }
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.byte(*byte);
+        }
+    }
+
+    fn byte(&mut self, byte: u8) {
+        if self.used >= self.buffer.len() {
+            self.flush();
+        }
+        if let Some(slot) = self.buffer.get_mut(self.used) {
+            *slot = byte;
+            self.used += 1;
+        }
+    }
+
+    fn flush(&mut self) {
+        let mut done = 0;
+        while done < self.used {
+            let rest = self.buffer.get(done..self.used).unwrap_or(&[]);
+            // SAFETY: `rest` is our own memory.
+            let wrote = unsafe { sys::write(RECORD, rest.as_ptr(), rest.len()) };
+            // A record without its end mark is not read.
+            if wrote <= 0 {
+                break;
+            }
+            done += wrote as usize;
+        }
+        self.used = 0;
     }
 }
 
@@ -514,6 +654,7 @@ mod sys {
         READ 0 63
         WRITE 1 64
         CLOSE 3 57
+        RT_SIGACTION 13 134
         IOCTL 16 29
         GETPID 39 172
         RECVMSG 47 212

@@ -196,6 +196,33 @@ done
 found=$process
 ";
 
+/// What is kept, by the rule that the documentation gives, is the same with a shell that was started and with a copy.
+#[test]
+fn the_same_is_kept_of_a_command_that_ends_in_its_own_way() {
+    let endings = [
+        ("cd /usr; export A=1", "/usr 1"),
+        ("cd /usr; export A=1; exit 3", "/usr 1"),
+        ("cd /usr; export A=1; false", "/usr 1"),
+        ("cd /usr; export A=1\nif then", "/usr 1"),
+        ("cd /usr; export A=1; set -e; false; cd /", "/usr 1"),
+        ("cd /usr; export A=1; exec true", "/var/tmp "),
+        ("cd /usr; export A=1; trap : EXIT", "/var/tmp "),
+        ("cd /usr; export A=1; kill -9 $$", "/var/tmp "),
+        ("cd /usr; export A=1; kill -TERM $$", "/var/tmp "),
+        ("cd /usr; export A=1; kill -INT $$", "/var/tmp "),
+        ("(cd /usr; export A=1)", "/var/tmp "),
+        ("f() { :; }; alias a=b; cd /usr; export A='x\ny'; unalias a", "/usr x\ny"),
+        ("declare -x A='not' B; cd /usr; export -n A; A=1", "/usr "),
+    ];
+    for (command, kept) in endings {
+        for warm in [false, true] {
+            let session = if warm { Session::warm() } else { Session::new() };
+            let _ = session.run(command);
+            assert_eq!(session.run("echo \"$PWD $A\"").0, format!("{kept}\n"), "{command} (warm: {warm})");
+        }
+    }
+}
+
 #[test]
 fn a_resident_that_dies_or_stands_still_costs_time_and_nothing_else() {
     let session = Session::warm();

@@ -51,6 +51,14 @@ on_every_backend! {
         left.expect_gone();
     }
 
+    fn what_has_put_off_its_mark_its_session_and_its_parent_ends_at_the_time_limit(home) {
+        let mark = Mark::new();
+        let command = format!("(env -i setsid sh -c 'sleep {mark} & exit' &); sleep {mark}");
+        let words = ["exec", "--task", "k", "--timeout", "1", "--", &command];
+        let _ = home.hostel(&words).expect(124);
+        mark.expect_gone();
+    }
+
     fn what_ignores_every_polite_signal_is_gone_too(home) {
         let mark = Mark::new();
         let command = format!("trap '' TERM INT HUP PIPE; echo up; sleep {mark} & sleep {mark}; sleep {mark}");

@@ -98,6 +98,8 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     if arguments.stdin && !arguments.pty {
         request.stdin = Stdin::Fd(stdin().map_err(|error| starting(&error))?);
     }
+    // What a command leaves behind without a parent comes to us, and so to its end. Where that fails it is only found less often.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     // Made before the clock of the command starts to run.
     environments.get(&world, entry, &arguments.task)?;
     let sink =

@@ -17,7 +17,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use super::resident::RECORD;
 use super::transport::Shell;
 
 /// Ends a record that was written to its end.
@@ -68,14 +67,20 @@ fn bash(record: &OsStr) -> Vec<u8> {
     pieces.join(quoted_twice.as_bytes())
 }
 
+/// The trap of a copy, up to the options that were on before the command: it leaves word for the builtin, which writes the record.
+const LEAVE_WORD: &str = r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=";
+
+/// Its end.
+const LEFT: &str = r"\ $SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1";
+
 /// Returns the arguments of a bash that makes copies of itself: descriptor 3 is what it is told of the session, 4 the builtin, 5 and 6 the
-/// ends of a pipe, 7 the socket. In a copy, descriptor 3 is as for a shell that was started, and the record goes to a descriptor
-/// that programs do not get.
+/// ends of a pipe, 7 the socket. In a copy, descriptor 3 is as for a shell that was started.
 pub(super) fn resident_argv(shell: &Shell) -> Vec<OsString> {
     let serve = "builtin test \"${BASH_VERSINFO[0]}\" = 5 && builtin enable -f /proc/self/fd/4 hostel_serve || builtin exit 125; exec 3<&- 4<&-; builtin hostel_serve 5 6 7 || builtin exit 125; ";
-    let record = format!("/proc/self/fd/{RECORD}");
-    let script =
-        format!("builtin shopt -s expand_aliases; {PRELUDE}{serve}{PRELUDE}{}{COMMAND}", trap(&record));
+    let quoted = |text: &str| quote(OsStr::new(text)).to_string_lossy().into_owned();
+    let (begin, end) = (quoted(LEAVE_WORD), quoted(LEFT));
+    let trap = format!("builtin trap {begin}\"$SHELLOPTS/$BASHOPTS\"{end} EXIT; ");
+    let script = format!("builtin shopt -s expand_aliases; {PRELUDE}{serve}{PRELUDE}{trap}{COMMAND}");
     words(shell, script.into())
 }
 

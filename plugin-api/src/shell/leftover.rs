@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
+use super::environ::MARK;
 use super::spawn::{self, Spawn};
 use super::transport::Process;
 
@@ -19,8 +20,10 @@ pub(super) fn swallow(output: &std::io::PipeReader) {
         let argv = [program.ok_or(io::ErrorKind::NotFound)?.into()];
         let descriptors = vec![output.as_fd(), null.as_fd(), null.as_fd()];
         let program = argv.first().map_or(Path::new(""), Path::new);
+        // No command of anybody's.
+        let env = [(MARK.into(), "reader".into())];
         let spawn =
-            Spawn { program, argv: &argv, env: &[], cwd: Path::new("/"), descriptors, terminal: false };
+            Spawn { program, argv: &argv, env: &env, cwd: Path::new("/"), descriptors, terminal: false };
         spawn::spawn(&spawn).map_err(|failed| failed.error)
     };
     match start() {

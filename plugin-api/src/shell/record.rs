@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, fstatvfs, memfd_create};
 
+use super::remember::is_identifier;
 use super::state::Function;
 use super::{boot, exports};
 
@@ -109,25 +110,50 @@ impl Record {
 }
 
 fn parse(bytes: &[u8]) -> Option<Recorded> {
-    let mut fields = bytes.split(|byte| *byte == 0);
-    let cwd = OsStr::from_bytes(fields.next()?.strip_suffix(b"\n")?).into();
-    let exported = exports::parse(fields.next()?)?;
-    let mut rest: Vec<&[u8]> = fields.collect();
-    if rest.pop()? != boot::END_MARK {
+    let mut fields: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
+    if fields.pop()? != boot::END_MARK {
         return None;
     }
-    let (options_of, aliases, functions) = match rest.as_slice() {
-        [] => return Some(Recorded { cwd, exported, bash: None }),
-        [before, after, aliases] => ((before, after), aliases, BTreeMap::new()),
-        [before, after, aliases, _names, list, texts @ ..] => {
-            ((before, after), aliases, functions(list, texts)?)
-        }
+    let (cwd, rest) = fields.split_first()?;
+    let cwd = OsStr::from_bytes(cwd.strip_suffix(b"\n")?).into();
+    // The builtin of a copy writes each variable by itself, and the options in one.
+    let plain = rest.iter().take_while(|field| field.starts_with(&[VARIABLE])).count();
+    if plain > 0 {
+        let (variables, rest) = rest.split_at(plain);
+        let exported = variables.iter().filter_map(|field| variable(&field[1..])).collect();
+        let (options, rest) = rest.split_first()?;
+        let split = options.iter().position(|byte| *byte == b' ')?;
+        let bash = of_bash(&options[..split], &options[split + 1..], rest)?;
+        return Some(Recorded { cwd, exported, bash: Some(bash) });
+    }
+    let (exported, rest) = rest.split_first()?;
+    let exported = exports::parse(exported)?;
+    let bash = match rest {
+        [] => None,
+        [before, after, rest @ ..] => Some(of_bash(before, after, rest)?),
+        [_] => return None,
+    };
+    Some(Recorded { cwd, exported, bash })
+}
+
+/// Begins a variable in the record of a copy.
+const VARIABLE: u8 = 1;
+
+/// Reads `NAME=VALUE`, as a program gets it. What a shell would not list as a variable of its own is passed over.
+fn variable(text: &[u8]) -> Option<(OsString, OsString)> {
+    let split = text.iter().position(|byte| *byte == b'=')?;
+    let name = OsStr::from_bytes(&text[..split]);
+    is_identifier(name).then(|| (name.to_owned(), OsString::from_vec(text[split + 1..].to_vec())))
+}
+
+fn of_bash(before: &[u8], after: &[u8], rest: &[&[u8]]) -> Option<BashRecorded> {
+    let (aliases, functions) = match rest {
+        [aliases] => (aliases, BTreeMap::new()),
+        [aliases, _names, list, texts @ ..] => (aliases, functions(list, texts)?),
         _ => return None,
     };
-    let (before, after) = (options(options_of.0)?, options(options_of.1)?);
-    let bash =
-        BashRecorded { options: (before, after), aliases: exports::parse_aliases(aliases)?, functions };
-    Some(Recorded { cwd, exported, bash: Some(bash) })
+    let options = (options(before)?, options(after)?);
+    Some(BashRecorded { options, aliases: exports::parse_aliases(aliases)?, functions })
 }
 
 /// Reads `$SHELLOPTS/$BASHOPTS`: names with colons between them.
@@ -184,6 +210,13 @@ mod tests {
             !bash.functions["f".as_ref() as &OsStr].exported
                 && bash.functions["g".as_ref() as &OsStr].exported
         );
+        let native = b"/srv\n\0\x01A=one\ntwo\0\x01X.Y=1\0braceexpand/ braceexpand:noglob/\0\0end";
+        let recorded = parse(native).unwrap();
+        assert_eq!(
+            (recorded.exported.len(), &recorded.exported["A".as_ref() as &OsStr]),
+            (1, &"one\ntwo".into())
+        );
+        assert!(recorded.bash.unwrap().options.1.contains("set:noglob"));
         for cut in 0..bytes.len() {
             assert_eq!(parse(&bytes[..cut]), None, "cut at {cut}");
         }

@@ -20,7 +20,7 @@ use super::transport::{Shell, Transport};
 use super::tree::end_calls;
 use crate::environment::TERMINAL;
 use crate::{
-    CreateEnvironment, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin,
+    CreateEnvironment, Ended, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin,
 };
 
 /// What a session starts from.
@@ -255,8 +255,8 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
             let error = Error::new(ErrorKind::UNAVAILABLE, message).not_started();
             return Err(self.drop_loader_variables(&state, error));
         }
-        // A command that was killed may or may not have come to it, which differs from place to place.
-        let killed = finished.cause.is_some();
+        // A shell that was killed may or may not have come to it, which differs from place to place.
+        let killed = finished.cause.is_some() || outcome.ended == Ended::SIGNAL;
         let recorded = match record.read().map(|recorded| recorded.filter(|_| !killed)) {
             Ok(recorded) => recorded,
             Err(reason) => {

@@ -3,24 +3,32 @@
 //! A process group is not enough: `setsid` leaves it, and once the process in the middle has ended, a walk by parents
 //! misses the grandchild as well. So each call carries a mark in its environment that every child inherits, and the members
 //! are those who carry it, or who are in the session of the call's shell. A process that has both cleared its
-//! environment and left the session is found as long as its parents live.
+//! environment and left the session is found as long as its parents live, and after that where this process adopts orphans
+//! (`PR_SET_CHILD_SUBREAPER`) and runs no other call that it could belong to.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use super::environ::MARK;
+use super::spawn::LIMITS_VARIABLE;
 
 /// The processes of one call.
 #[derive(Debug)]
 pub(super) struct Tree {
     mark: Mark,
     leader: i32,
+    /// When the leader was started, for a call that is running.
+    since: Option<u64>,
 }
+
+/// The calls that run in this process.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 /// What processes carry that are looked for.
 #[derive(Debug)]
@@ -53,17 +61,27 @@ impl Tree {
     /// Makes the tree of the call that is marked `mark` and whose shell is `leader`. The shell must not be reaped while the
     /// tree is in use, as its number names the session.
     pub(super) fn new(mark: &str, leader: Pid) -> Self {
-        Self { mark: Mark::Whole(mark.into()), leader: leader.as_raw_nonzero().get() }
+        let leader = leader.as_raw_nonzero().get();
+        RUNNING.fetch_add(1, Ordering::SeqCst);
+        let since = Stat::read(leader).map(|stat| stat.started).or(Some(u64::MAX));
+        Self { mark: Mark::Whole(mark.into()), leader, since }
     }
 
     /// Returns the members that are alive now.
     pub(super) fn members(&self) -> Vec<Member> {
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
         let processes = processes();
         let mut found = BTreeSet::new();
         for process in &processes {
             if process.session == self.leader || self.is_marked(process.id) {
                 found.insert(process.id);
             }
+        }
+        let alone = RUNNING.load(Ordering::SeqCst) == 1;
+        if let (Some(since), Some(adopter)) = (self.since.filter(|_| alone), adopter()) {
+            let adopted = |process: &&Stat| process.parent == adopter && process.started >= since;
+            let orphans = processes.iter().filter(adopted).filter(|process| is_bare(process.id));
+            found.extend(orphans.map(|process| process.id));
         }
         // Children that carry nothing: until a round adds none.
         loop {
@@ -77,7 +95,6 @@ impl Tree {
             }
             found.extend(more);
         }
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
         let alive = processes.iter().filter(|process| found.contains(&process.id) && process.id != own);
         alive.filter_map(Stat::hold).collect()
     }
@@ -90,10 +107,38 @@ impl Tree {
     }
 }
 
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if self.since.is_some() {
+            RUNNING.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Returns the process whose children become those below this process that have lost their parents: this one, or a worker's keeper.
+fn adopter() -> Option<i32> {
+    let adopter = if std::env::var_os(LIMITS_VARIABLE).is_some() {
+        rustix::process::getppid()
+    } else {
+        rustix::process::child_subreaper().ok().flatten().map(|_| rustix::process::getpid())
+    };
+    adopter.map(|pid| pid.as_raw_nonzero().get())
+}
+
+/// Returns whether a process has no mark of any kind in its environment. Whose environment we may not see is none of our commands.
+fn is_bare(id: i32) -> bool {
+    let marked = |environ: Vec<u8>| {
+        environ
+            .split(|byte| *byte == 0)
+            .any(|variable| variable.strip_prefix(MARK.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")))
+    };
+    fs::read(format!("/proc/{id}/environ")).is_ok_and(|environ| !marked(environ))
+}
+
 /// Ends every process on this machine that carries a call's id as `HOSTEL_CALL`, and waits up to a second for them to be gone.
 /// For a host whose provider has not done so.
 pub fn end_call(call_id: &str) {
-    end(&Tree { mark: Mark::Whole(call_id.into()), leader: NOBODY });
+    end(&Tree { mark: Mark::Whole(call_id.into()), leader: NOBODY, since: None });
 }
 
 /// Ends every process on this machine that carries the id of a call which begins with `beginning`, as [`end_call`] does. Returns
@@ -103,7 +148,7 @@ pub fn end_calls(beginning: &str) -> usize {
     if beginning.is_empty() {
         return 0;
     }
-    end(&Tree { mark: Mark::Beginning(beginning.into()), leader: NOBODY })
+    end(&Tree { mark: Mark::Beginning(beginning.into()), leader: NOBODY, since: None })
 }
 
 fn end(tree: &Tree) -> usize {
@@ -136,7 +181,7 @@ fn end(tree: &Tree) -> usize {
 #[must_use]
 pub fn signal_call(call_id: &str, signal: i32) -> usize {
     let Some(signal) = Signal::from_named_raw(signal) else { return 0 };
-    let members = Tree { mark: Mark::Whole(call_id.into()), leader: NOBODY }.members();
+    let members = Tree { mark: Mark::Whole(call_id.into()), leader: NOBODY, since: None }.members();
     for member in &members {
         member.signal(signal);
         if signal != Signal::STOP && signal != Signal::TSTP {
