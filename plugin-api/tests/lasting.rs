@@ -1,7 +1,7 @@
 //! What lasts between the commands of one session, and what does not.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -25,12 +25,12 @@ impl ExecIo for Io {
     }
 }
 
-/// This machine, with no other shell than `sh`.
-struct OnlySh;
+/// This machine, with no other shell than this one.
+struct OnlySh(PathBuf);
 
 impl Transport for OnlySh {
     fn shell(&self) -> Result<Shell, Error> {
-        Ok(Shell { path: "/bin/sh".into(), is_bash: false })
+        Ok(Shell { path: self.0.clone(), is_bash: false })
     }
     fn is_directory(&self, path: &Path) -> bool {
         LocalTransport.is_directory(path)
@@ -189,13 +189,35 @@ fn a_broken_login_file_leaves_a_plain_shell_and_a_warning() {
     prints(&place.session(), "echo works", "works\n");
 }
 
-#[test]
-fn a_shell_that_is_not_bash_keeps_directory_and_exports() {
+fn keeps_directory_and_exports(shell: PathBuf) {
     let place = Place::new();
     place.file(".profile", "export FROM_PROFILE=1");
-    let session = ShellEnvironment::new(OnlySh, place.options(&[])).unwrap();
+    let session = ShellEnvironment::new(OnlySh(shell), place.options(&[])).unwrap();
     prints(&session, "cd /usr; export A='one\ntwo'; f() { :; }; echo $FROM_PROFILE", "1\n");
     prints(&session, "pwd; echo \"$A\"; type f >/dev/null 2>&1 || echo none", "/usr\none\ntwo\nnone\n");
+    prints(&session, "cat <<'E'\n$HOME\nE\nexport PATH=/nowhere; unset A", "$HOME\n");
+    prints(&session, "echo \"$PATH ${A-gone}\"; PATH=/usr/bin:/bin; export PATH", "/nowhere gone\n");
+    assert_eq!(run(&session, "echo a; kill -9 $$").1.exit_code, 137);
+    assert_eq!(run(&session, "echo 'unbalanced").1.exit_code, 2);
+    prints(&session, "sleep 5 & exec printf x", "x");
+}
+
+#[test]
+fn a_shell_that_is_not_bash_keeps_directory_and_exports() {
+    keeps_directory_and_exports("/bin/sh".into());
+}
+
+#[test]
+fn so_does_that_of_busybox() {
+    let busybox = ["/bin/busybox", "/usr/bin/busybox"].map(Path::new).into_iter().find(|path| path.exists());
+    let Some(busybox) = busybox else {
+        assert!(std::env::var_os("HOSTEL_TEST_STRICT").is_none(), "there is no busybox");
+        eprintln!("skipped: there is no `busybox`; install it with `apt-get install busybox`");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(busybox, dir.path().join("sh")).unwrap();
+    keeps_directory_and_exports(dir.path().join("sh"));
 }
 
 #[test]

@@ -96,7 +96,10 @@ impl Tree {
             found.extend(more);
         }
         let alive = processes.iter().filter(|process| found.contains(&process.id) && process.id != own);
-        alive.filter_map(Stat::hold).collect()
+        let mut alive: Vec<Member> = alive.filter_map(Stat::hold).collect();
+        // The shell before its children: it would tell of their end.
+        alive.sort_by_key(|member| member.id != self.leader);
+        alive
     }
 
     fn is_marked(&self, id: i32) -> bool {
