@@ -181,7 +181,16 @@ fn what_a_command_changes_is_the_next_ones_but_not_the_residents() {
     assert_eq!(session.request(request).0, "own once\n/\n");
     assert_eq!(session.run("echo $B ${ONCE-gone}; pwd").0, "1 gone\n/usr\n");
     assert_eq!(session.run("set -v\n:").0.lines().filter(|line| line.contains("hostel")).count(), 1);
-    assert_eq!(session.run("set +v; echo on").0.lines().last(), Some("on"));
+    assert_eq!(session.run("echo on").0, "on\n");
+    let _ = session.run("set -ak; PLAIN=1");
+    session.warm_up();
+    let (output, _) = session
+        .run("B=two; echo on; env | grep -c -e hostel -e EXECUTION; env | grep -c -e ^PLAIN=1 -e ^B=two");
+    assert_eq!(output, "on\n0\n2\n");
+    assert_eq!(
+        session.run("set +ak; env | grep -c -e hostel -e EXECUTION; env | grep ^HOSTEL_CALL= | grep -c ::").0,
+        "0\n0\n"
+    );
     // Functions, aliases and options are in the resident itself, so it is replaced.
     let _ = session.run("f() { echo f; }; alias a=f; shopt -s extglob");
     session.warm_up();

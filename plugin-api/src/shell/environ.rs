@@ -23,12 +23,14 @@ pub(super) fn function_lasts(name: &OsStr) -> bool {
 }
 
 /// Options that would break or flood later commands, and those that are not the user's to set.
-const OPTIONS_OF_ONE_CALL: [&str; 8] = [
+const OPTIONS_OF_ONE_CALL: [&str; 9] = [
     "set:errexit",
     "set:nounset",
     "set:noexec",
     "set:onecmd",
     "set:xtrace",
+    // It would show the session's own lines before each command.
+    "set:verbose",
     "set:privileged",
     "shopt:login_shell",
     "shopt:restricted_shell",
@@ -40,7 +42,10 @@ pub(super) fn option_lasts(name: &str) -> bool {
 }
 
 /// Variables that the shell makes anew each time.
-const SHELL_OWN: [&str; 3] = ["_", "SHLVL", "PWD"];
+const SHELL_OWN: [&str; 4] = ["_", "SHLVL", "PWD", "BASH_EXECUTION_STRING"];
+
+/// How the names of our own variables in a shell begin, which `set -a` exports like all others.
+const OURS: &[u8] = b"__hostel";
 
 /// Marks every process of a call, so that those that leave its process group are still known.
 pub(super) const MARK: &str = "HOSTEL_CALL";
@@ -189,7 +194,7 @@ fn drives_the_shell(name: &OsStr) -> bool {
 /// Returns whether the session remembers what a command makes of the variable `name`.
 pub(super) fn lasts(name: &OsStr, strip: &StripList) -> bool {
     let own = SHELL_OWN.iter().chain(&SHELL_CONTROL).any(|own| name == *own);
-    !own && name != MARK && !strip.matches(name)
+    !own && name != MARK && !name.as_bytes().starts_with(OURS) && !strip.matches(name)
 }
 
 #[cfg(test)]

@@ -193,17 +193,22 @@ impl Resident {
             text.push(b' ');
             text.extend_from_slice(name.as_bytes());
         }
-        text.extend_from_slice(b"\n\\builtin export");
+        // Each by itself: under `set -k`, an assignment behind a command is no argument of it.
         let set = set.into_iter().map(|(name, value)| (name.as_os_str(), Some(value.as_os_str())));
         // A fresh shell exports this one also where it has no value.
         let old = (OsStr::new(OLD), variables.get(OsStr::new(OLD)).map(OsString::as_os_str));
-        for (name, value) in set.chain([old, (OsStr::new(MARK), Some(mark))]) {
+        let all: Vec<_> = set.chain([old, (OsStr::new(MARK), Some(mark))]).collect();
+        text.push(b'\n');
+        for (name, value) in all.iter().filter_map(|(name, value)| value.map(|value| (name, value))) {
+            text.extend_from_slice(name.as_bytes());
+            text.push(b'=');
+            text.extend_from_slice(quote(value).as_bytes());
+            text.push(b' ');
+        }
+        text.extend_from_slice(b"\n\\builtin export");
+        for (name, _) in all {
             text.push(b' ');
             text.extend_from_slice(name.as_bytes());
-            if let Some(value) = value {
-                text.push(b'=');
-                text.extend_from_slice(quote(value).as_bytes());
-            }
         }
         text.extend_from_slice(b"\n} 2>/dev/null");
         Some(text)

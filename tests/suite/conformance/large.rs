@@ -98,8 +98,8 @@ fn log(s: &Subject) {
     s.until_printed(&endless, b"y\n");
     let much = || s.processes().log_bytes(&endless, 0, 1).unwrap().dropped_bytes > 4 * LOG_LIMIT;
     assert!(eventually(Duration::from_secs(10), much), "it is slowed to death");
-    let (count, bytes) = files(&s.home().path().join("state/processes"));
-    assert!(bytes < 6 * LOG_LIMIT, "{count} files hold {bytes} bytes");
+    let (count, bytes) = files(&s.home().path().join("state/processes").join(&endless));
+    assert!(bytes < 2 * LOG_LIMIT, "{count} files hold {bytes} bytes");
     assert_eq!(s.poll(&endless).status, Status::Running);
     for id in [&id, &endless] {
         s.processes().kill(id).unwrap();
