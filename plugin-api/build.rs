@@ -11,7 +11,7 @@ use std::process::Command;
 const KNOWN: [&str; 2] = ["x86_64", "aarch64"];
 
 fn main() {
-    println!("cargo::rerun-if-changed=resident/builtin.rs");
+    println!("cargo::rerun-if-changed=resident");
     println!("cargo::rerun-if-changed=build.rs");
     let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return };
     let library = out.join("resident.so");

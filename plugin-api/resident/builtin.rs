@@ -19,38 +19,16 @@
 //! `build.rs` compiles it by itself; it belongs to no crate. All of it is unsafe by nature: it speaks to the kernel and to bash.
 #![no_std]
 
-use core::arch::asm;
+mod bash;
+mod record;
+mod sys;
+
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 
+use bash::{BASH, BUILTIN_ENABLED, Bash, Builtin, Timeval, Words, find_bash};
+
 // What bash wants to see.
-
-/// `WORD_DESC` of bash's command.h.
-#[repr(C)]
-struct Word {
-    text: *mut c_char,
-    flags: c_int,
-}
-
-/// `WORD_LIST` of bash's command.h.
-#[repr(C)]
-struct Words {
-    next: *mut Words,
-    word: *mut Word,
-}
-
-/// `struct builtin` of bash's builtins.h.
-#[repr(C)]
-struct Builtin {
-    name: *const c_char,
-    function: extern "C" fn(*mut Words) -> c_int,
-    flags: c_int,
-    long_doc: *const *const c_char,
-    short_doc: *const c_char,
-    handle: *mut c_void,
-}
-
-const BUILTIN_ENABLED: c_int = 1;
 
 struct Doc([*const c_char; 1]);
 // SAFETY: never written.
@@ -67,102 +45,6 @@ static mut hostel_serve_struct: Builtin = Builtin {
     short_doc: c"hostel_serve WAKE RING REQUESTS".as_ptr(),
     handle: null_mut(),
 };
-
-unsafe extern "C" {
-    /// The only symbol that must be there for the library to load. A bash without it has no `enable -f` either.
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Timeval {
-    seconds: c_long,
-    micros: c_long,
-}
-
-/// `HASH_TABLE` of bash's hashlib.h.
-#[repr(C)]
-struct HashTable {
-    buckets: *mut c_void,
-    bucket_count: c_int,
-    entry_count: c_int,
-}
-
-/// What we use of bash, by bash's own names.
-#[derive(Clone, Copy)]
-struct Bash {
-    dollar_dollar_pid: *mut c_int,
-    shell_pgrp: *mut c_int,
-    terminal_pgrp: *mut c_int,
-    last_made_pid: *mut c_int,
-    last_asynchronous_pid: *mut c_int,
-    shell_start_time: *mut c_long,
-    seedrand: extern "C" fn(),
-    delete_all_jobs: extern "C" fn(c_int),
-    maybe_make_export_env: extern "C" fn(),
-    export_env: *mut *mut *mut c_char,
-    get_working_directory: extern "C" fn(*const c_char) -> *mut c_char,
-    get_string_value: extern "C" fn(*const c_char) -> *mut c_char,
-    shell_functions: *mut *mut HashTable,
-    aliases: *mut *mut HashTable,
-    parse_and_execute: extern "C" fn(*mut c_char, *const c_char, c_int) -> c_int,
-    xmalloc: extern "C" fn(usize) -> *mut c_void,
-    /// Since bash 5.2.
-    shellstart: *mut Timeval,
-    /// Seed of `SRANDOM` where there is no getrandom.
-    seedrand32: Option<extern "C" fn()>,
-    shell_builtins: *mut *mut Builtin,
-    num_shell_builtins: *mut c_int,
-    /// The environment that the process was started with.
-    shell_environment: *mut *mut *mut c_char,
-}
-
-static mut BASH: Option<Bash> = None;
-
-/// Finds everything, or nothing: half of it would make shells that are wrong in a way nobody sees.
-unsafe fn find_bash() -> Option<Bash> {
-    // SAFETY: a null handle searches the whole process, the executable first; a function has the type of its declaration in
-    // the headers of bash 5. The host asks for a version that is known.
-    unsafe {
-        macro_rules! perhaps {
-            ($name:literal) => {
-                core::mem::transmute_copy(&dlsym(null_mut(), concat!($name, "\0").as_ptr().cast()))
-            };
-        }
-        macro_rules! find {
-            ($name:literal) => {{
-                let address = dlsym(null_mut(), concat!($name, "\0").as_ptr().cast());
-                if address.is_null() {
-                    return None;
-                }
-                core::mem::transmute_copy(&address)
-            }};
-        }
-        Some(Bash {
-            dollar_dollar_pid: find!("dollar_dollar_pid"),
-            shell_pgrp: find!("shell_pgrp"),
-            terminal_pgrp: find!("terminal_pgrp"),
-            last_made_pid: find!("last_made_pid"),
-            last_asynchronous_pid: find!("last_asynchronous_pid"),
-            shell_start_time: find!("shell_start_time"),
-            seedrand: find!("seedrand"),
-            delete_all_jobs: find!("delete_all_jobs"),
-            maybe_make_export_env: find!("maybe_make_export_env"),
-            export_env: find!("export_env"),
-            get_working_directory: find!("get_working_directory"),
-            get_string_value: find!("get_string_value"),
-            shell_functions: find!("shell_functions"),
-            aliases: find!("aliases"),
-            parse_and_execute: find!("parse_and_execute"),
-            xmalloc: find!("xmalloc"),
-            shell_environment: find!("shell_environment"),
-            shellstart: perhaps!("shellstart"),
-            seedrand32: perhaps!("seedrand32"),
-            shell_builtins: perhaps!("shell_builtins"),
-            num_shell_builtins: perhaps!("num_shell_builtins"),
-        })
-    }
-}
 
 /// Called by `enable -f`; 0 makes it fail.
 #[unsafe(no_mangle)]
@@ -314,7 +196,8 @@ unsafe fn wait_for_request(bash: &Bash, ring: usize, requests: usize) {
         };
         let count = control.length.saturating_sub(16) / 4;
         // What was cut short would run something else than was asked for.
-        let whole = got == size_of::<Request>() as isize && count == MOST_DESCRIPTORS && request.magic == MAGIC;
+        let whole =
+            got == size_of::<Request>() as isize && count == MOST_DESCRIPTORS && request.magic == MAGIC;
         if !whole {
             leave();
         }
@@ -338,8 +221,9 @@ unsafe fn receive(socket: usize, request: &mut Request, control: &mut Control) -
         flags: 0,
     };
     // SAFETY: every pointer leads to a value of this or the caller's frame, with its length.
-    let got =
-        unsafe { sys::call(sys::RECVMSG, [socket, (&raw mut message) as usize, sys::MSG_CMSG_CLOEXEC, 0, 0, 0]) };
+    let got = unsafe {
+        sys::call(sys::RECVMSG, [socket, (&raw mut message) as usize, sys::MSG_CMSG_CLOEXEC, 0, 0, 0])
+    };
     if message.control_length < 16 {
         control.length = 0;
     }
@@ -359,10 +243,12 @@ unsafe fn copy() -> isize {
         // libc keeps the thread's id in its own memory; the kernel knows where, and can write the copy's there as fork does.
         let mut tid_address = 0_usize;
         // Not every libc has the id there (musl has a lock): so only if it is what stands there now.
-        let known = sys::call(sys::PRCTL, [PR_GET_TID_ADDRESS, (&raw mut tid_address) as usize, 0, 0, 0, 0]) == 0
+        let known = sys::call(sys::PRCTL, [PR_GET_TID_ADDRESS, (&raw mut tid_address) as usize, 0, 0, 0, 0])
+            == 0
             && tid_address != 0
             && *(tid_address as *const c_int) as isize == sys::call(sys::GETTID, [0; 6]);
-        let flags = CLONE_PARENT | SIGCHLD | if known { CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID } else { 0 };
+        let flags =
+            CLONE_PARENT | SIGCHLD | if known { CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID } else { 0 };
         // Not clone3, which filters of system calls often refuse.
         if cfg!(target_arch = "aarch64") {
             sys::call(sys::CLONE, [flags, 0, 0, 0, tid_address, 0])
@@ -407,121 +293,7 @@ unsafe fn begin(bash: &Bash, request: &Request, descriptors: &[c_int; MOST_DESCR
             *bash.shellstart = Timeval { seconds: now[0], micros: now[1] / 1000 };
         }
         carry(bash, &request.mark);
-        RECORDER = own;
-    }
-}
-
-// The record.
-
-/// The process that writes a record. Copies of it, such as subshells, have another number.
-static mut RECORDER: c_int = 0;
-
-/// The variable in which the script's trap leaves the options that were on before and after the command.
-const WORD: *const c_char = c"__hostel".as_ptr();
-
-/// What bash itself must write down, where there is any of it: aliases, names of functions, and the functions. As in the trap of
-/// a shell that was started.
-const DEFINITIONS: &[u8] = b"{ \\unset -f builtin; \\builtin set +vx; \\builtin trap - DEBUG; \\builtin alias -p; \\builtin printf '\\0'; \\builtin compgen -A function && \\builtin shopt -u expand_aliases && \\builtin eval '\\builtin printf \"\\0\"; \\builtin declare -F; \\builtin printf \"\\0\"; \\builtin mapfile -t -d \"\" __hostel_list </proc/self/fd/99; \\builtin set -f; IFS=\"\n\"; for __hostel in ${__hostel_list[-1]}; do \\builtin declare -f -- \"${__hostel##* }\"; \\builtin printf \"\\0\"; done'; } 2>/dev/null\0";
-
-/// Runs when the process calls `exit`, after all traps. Whoever is killed or replaces itself by a program does not come here.
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static AT_EXIT: extern "C" fn() = record;
-
-extern "C" fn record() {
-    // SAFETY: bash's variables are still there: it frees none of them at exit.
-    unsafe {
-        if RECORDER == 0 || sys::call(sys::GETPID, [0; 6]) != RECORDER as isize {
-            return;
-        }
-        let Some(bash) = *(&raw const BASH) else { return };
-        let word = (bash.get_string_value)(WORD);
-        if word.is_null() {
-            // The trap was replaced.
-            return;
-        }
-        // A limit on the size of files is the command's, and must not kill us: SIGXFSZ to SIG_IGN.
-        let ignore: [usize; 4] = [1, 0, 0, 0];
-        sys::call(sys::RT_SIGACTION, [25, (&raw const ignore) as usize, 0, 8, 0, 0]);
-        let mut out = Out { used: 0, buffer: [0; 4096] };
-        let directory = (bash.get_working_directory)(c"hostel".as_ptr());
-        if !directory.is_null() {
-            out.text(directory);
-        }
-        out.bytes(b"\n\0");
-        (bash.maybe_make_export_env)();
-        let mut entry = *bash.export_env;
-        while !entry.is_null() && !(*entry).is_null() {
-            out.bytes(b"\x01");
-            out.text(*entry);
-            out.bytes(b"\0");
-            entry = entry.add(1);
-        }
-        out.text(word);
-        out.bytes(b"\0");
-        let some = |table: *mut *mut HashTable| !(*table).is_null() && (**table).entry_count > 0;
-        if some(bash.shell_functions) || some(bash.aliases) {
-            out.flush();
-            sys::call(sys::DUP3, [RECORD, 1, 0, 0, 0, 0]);
-            let text = (bash.xmalloc)(DEFINITIONS.len()).cast::<u8>();
-            core::ptr::copy_nonoverlapping(DEFINITIONS.as_ptr(), text, DEFINITIONS.len());
-            // SEVAL_NOHIST. It frees the text.
-            (bash.parse_and_execute)(text.cast(), c"hostel".as_ptr(), 0x004);
-        } else {
-            out.bytes(b"\0");
-        }
-        out.bytes(b"end");
-        out.flush();
-    }
-}
-
-/// Collects what goes to the record.
-struct Out {
-    used: usize,
-    buffer: [u8; 4096],
-}
-
-impl Out {
-    unsafe fn text(&mut self, text: *const c_char) {
-        // SAFETY: `text` ends in NUL.
-        unsafe {
-            let mut at = text.cast::<u8>();
-            while *at != 0 {
-                self.byte(*at);
-                at = at.add(1);
-            }
-        }
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.byte(*byte);
-        }
-    }
-
-    fn byte(&mut self, byte: u8) {
-        if self.used >= self.buffer.len() {
-            self.flush();
-        }
-        if let Some(slot) = self.buffer.get_mut(self.used) {
-            *slot = byte;
-            self.used += 1;
-        }
-    }
-
-    fn flush(&mut self) {
-        let mut done = 0;
-        while done < self.used {
-            let rest = self.buffer.get(done..self.used).unwrap_or(&[]);
-            // SAFETY: `rest` is our own memory.
-            let wrote = unsafe { sys::write(RECORD, rest.as_ptr(), rest.len()) };
-            // A record without its end mark is not read.
-            if wrote <= 0 {
-                break;
-            }
-            done += wrote as usize;
-        }
-        self.used = 0;
+        record::RECORDER = own;
     }
 }
 
@@ -635,64 +407,4 @@ fn leave() -> ! {
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     leave()
-}
-
-/// System calls.
-mod sys {
-    use super::asm;
-
-    pub const EINTR: isize = -4;
-    pub const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
-    pub const CLOSE_RANGE: usize = 436;
-
-    macro_rules! numbers {
-        ($($name:ident $x86_64:literal $aarch64:literal)*) => {
-            $(pub const $name: usize = if cfg!(target_arch = "aarch64") { $aarch64 } else { $x86_64 };)*
-        };
-    }
-    numbers! {
-        READ 0 63
-        WRITE 1 64
-        CLOSE 3 57
-        RT_SIGACTION 13 134
-        IOCTL 16 29
-        GETPID 39 172
-        RECVMSG 47 212
-        CLONE 56 220
-        FCNTL 72 25
-        SETSID 112 157
-        PRCTL 157 167
-        GETTID 186 178
-        CLOCK_GETTIME 228 113
-        EXIT_GROUP 231 94
-        PPOLL 271 73
-        DUP3 292 24
-    }
-
-    pub unsafe fn write(file: usize, from: *const u8, length: usize) -> isize {
-        // SAFETY: as the caller promises.
-        unsafe { call(WRITE, [file, from as usize, length, 0, 0, 0]) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    pub unsafe fn call(number: usize, [a, b, c, d, e, f]: [usize; 6]) -> isize {
-        let result: isize;
-        // SAFETY: the kernel's convention; what the call does is the caller's promise.
-        unsafe {
-            asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
-                in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
-        }
-        result
-    }
-
-    #[cfg(target_arch = "aarch64")]
-    pub unsafe fn call(number: usize, [a, b, c, d, e, f]: [usize; 6]) -> isize {
-        let result: isize;
-        // SAFETY: the kernel's convention; what the call does is the caller's promise.
-        unsafe {
-            asm!("svc 0", in("x8") number, inlateout("x0") a as isize => result, in("x1") b, in("x2") c, in("x3") d, in("x4") e,
-                in("x5") f, options(nostack));
-        }
-        result
-    }
 }

@@ -156,6 +156,14 @@ fn login_files_are_read_once() {
 }
 
 #[test]
+fn a_command_that_looks_like_an_option_is_a_command() {
+    let place = Place::new();
+    let session = place.session();
+    let (output, outcome) = run(&session, "--help");
+    assert!(outcome.exit_code == 127 && output.contains("command not found"), "{output}");
+}
+
+#[test]
 fn login_files_may_be_named_or_left_out() {
     let mut place = Place::new();
     place.file(".bashrc", "export WHICH=rc");

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -85,6 +86,8 @@ pub(super) struct Io {
     /// None once the call is over: a provider that did not come back may still write.
     sink: Mutex<Option<(Sink, Clean)>>,
     failed: Mutex<Option<io::Error>>,
+    /// Whether the last thing that was printed did not end its line.
+    mid_line: AtomicBool,
 }
 
 impl Io {
@@ -92,12 +95,17 @@ impl Io {
         let cancel = Cancel::new().map_err(|error| starting(&error))?;
         let deadline = Instant::now().checked_add(limit);
         let sink = Mutex::new(Some((sink, Clean::new(clean))));
-        Ok(Self { cancel, deadline, sink, failed: Mutex::default() })
+        Ok(Self { cancel, deadline, sink, failed: Mutex::default(), mid_line: AtomicBool::new(false) })
     }
 
     /// Lets the signals that would end us cancel the call instead.
     pub(super) fn cancel_on_signals(&self) -> Result<(), Error> {
         self.cancel.on_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map_err(|error| starting(&error))
+    }
+
+    /// Returns whether what was printed last did not end its line.
+    pub(super) fn is_mid_line(&self) -> bool {
+        self.mid_line.load(Ordering::SeqCst)
     }
 
     /// Cancels the call.
@@ -139,6 +147,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ExecIo for Io {
     fn output(&self, bytes: &[u8]) -> Flow {
+        if let Some(last) = bytes.last() {
+            self.mid_line.store(*last != b'\n', Ordering::SeqCst);
+        }
         let written = match &mut *lock(&self.sink) {
             Some((sink, clean)) => sink.take(&clean.take(bytes), self.patience()),
             None => return Flow::Stop,

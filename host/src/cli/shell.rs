@@ -229,6 +229,10 @@ impl Session<'_> {
         let killed = [Ended::TIMEOUT, Ended::INTERRUPTED];
         let by_itself = outcome.as_ref().is_ok_and(|outcome| !killed.contains(&outcome.ended));
         let lost = io.finish(&mut Report::new(task), by_itself);
+        if io.is_mid_line() && io::stdout().is_terminal() {
+            // The prompt would be drawn over it.
+            let _ = Out::stdout().bytes(b"\n");
+        }
         Ok((outcome?, lost))
     }
 }

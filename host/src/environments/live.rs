@@ -352,6 +352,9 @@ fn make(world: &World, entry: &Entry, task: &str) -> Result<(Live, Option<InUse>
             }
         }
     };
+    // A shell session reads the login files now, under an id of this form.
+    let login = known.as_ref().map(|known| format!("{}login", calls_of(known.id())));
+    let _watching = login.as_deref().map(|id| Guard::shared().watch(id));
     let environment: Arc<dyn Environment> =
         Arc::from(create(world, entry, task, known.as_ref().map(Known::id))?);
     Ok((Live { environment, known }, in_use))

@@ -331,8 +331,15 @@ fn sealed_copy(library: &Verified) -> std::io::Result<File> {
     let fd = memfd_create(&name, base | MemfdFlags::EXEC).or_else(|_| memfd_create(&name, base))?;
     let mut file = File::from(fd);
     file.write_all(&library.bytes)?;
-    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-    Ok(file)
+    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    // The kernel may hold a page of it for a moment.
+    for pause in (1..40).map(std::time::Duration::from_millis) {
+        match fcntl_add_seals(&file, seals) {
+            Err(rustix::io::Errno::BUSY) => std::thread::sleep(pause),
+            sealed => return Ok(sealed.map(|()| file)?),
+        }
+    }
+    Err(rustix::io::Errno::BUSY.into())
 }
 
 impl Opened {

@@ -25,6 +25,9 @@ use super::record::{Lifetime, PtySize, Record};
 use crate::home::Home;
 use crate::plugins::worker::program;
 
+/// The variable by which the processes of a call are known.
+const CALL: &str = "HOSTEL_CALL";
+
 /// What a keeper is called, for whoever lists processes.
 const OWN_NAME: &str = "hostel";
 
@@ -137,7 +140,10 @@ fn start_keeper() -> io::Result<UnixStream> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let argv = [OWN_NAME.into(), PROCESS_KEEPER_COMMAND.into()];
     // Ours: a plugin's settings may be there.
-    let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    // One that is started by a command is no part of it, and does not end with it.
+    env.retain(|(name, _)| name != CALL);
+    env.push((CALL.into(), OWN_NAME.into()));
     let keeper = spawn(&Spawn {
         program: &program()?,
         argv: &argv,

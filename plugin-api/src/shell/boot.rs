@@ -41,11 +41,11 @@ const FUNCTIONS: &str = r#"\builtin printf "\0"; \builtin declare -F; \builtin p
 
 /// Reads the session's prelude from descriptor 3 and obeys it.
 const PRELUDE: &str =
-    "IFS= builtin read -r -d '' BASH_EXECUTION_STRING <&3; builtin eval \"$BASH_EXECUTION_STRING\"; ";
+    "IFS= builtin read -r -d '' BASH_EXECUTION_STRING <&3; builtin eval -- \"$BASH_EXECUTION_STRING\"; ";
 
 /// Reads the command and evaluates it, and nothing besides. It stands in the variable in which bash has the text of `-c`, so that there is
 /// none that would have to be taken away first: that would be part of what a syntax error shows.
-const COMMAND: &str = "IFS= builtin read -r -d '' BASH_EXECUTION_STRING <&3; exec 3<&-; builtin export -n BASH_EXECUTION_STRING; builtin eval \"$BASH_EXECUTION_STRING\"";
+const COMMAND: &str = "IFS= builtin read -r -d '' BASH_EXECUTION_STRING <&3; exec 3<&-; builtin export -n BASH_EXECUTION_STRING; builtin eval -- \"$BASH_EXECUTION_STRING\"";
 
 /// Sets the trap that writes the record; `record` is shell text for the file's quoted path.
 fn trap(record: &str) -> String {

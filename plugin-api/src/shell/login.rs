@@ -16,6 +16,9 @@ use crate::CreateEnvironment;
 /// How long the files may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
 
+/// How the id of the call that reads the files ends; it begins as those of all calls of the session.
+pub(super) const MARK: &str = "login";
+
 /// Which files a session reads when it begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]

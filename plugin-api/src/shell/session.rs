@@ -132,7 +132,11 @@ impl<T: Transport> ShellEnvironment<T> {
         let strip = &self.options.strip;
         let (variables, _) = compose(&self.options.base_env, &SessionState::default(), &[], strip);
         let plan = Plan {
-            mark: mark(None),
+            // What the files leave behind ends with the session.
+            mark: match self.options.calls.as_str() {
+                "" => mark(None),
+                calls => format!("{calls}{}", login::MARK),
+            },
             cwd: Path::new("/"),
             variables: &variables,
             early: Mutex::default(),
