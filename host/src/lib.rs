@@ -4,7 +4,8 @@
 //!
 //! | floor | modules |
 //! | --- | --- |
-//! | faces | [`cli`] |
+//! | faces | [`cli`], [`mcp`], [`Host`] for programs |
+//! | for agents | [`tools`] |
 //! | background | [`processes`] |
 //! | running | [`exec`], [`environments`], [`world`] |
 //! | rules | [`policy`] |
@@ -19,6 +20,7 @@ pub mod cli;
 pub mod config;
 pub mod digest;
 pub mod dotenv;
+mod embedded;
 pub mod environments;
 pub mod exec;
 pub mod home;
@@ -27,4 +29,8 @@ pub mod policy;
 pub mod processes;
 pub mod registry;
 pub mod signals;
+pub mod tools;
 pub mod world;
+
+pub use embedded::Host;
+pub use world::Options;

@@ -9,6 +9,7 @@ use hostel_plugin_api::{Error, ErrorKind};
 use crate::backends;
 use crate::config::{Config, ConfigError, FileError, Finding, declared};
 use crate::dotenv;
+use crate::exec::Outputs;
 use crate::home::{Home, HomeError};
 use crate::plugins::{self, Catalog};
 use crate::registry::{Entry, Registry};
@@ -28,6 +29,9 @@ pub enum OpenError {
     /// The built-in backends clash.
     #[error(transparent)]
     Backends(#[from] Error),
+    /// Nobody can look after what is idle.
+    #[error("failed to start a thread: {0}")]
+    Reaper(#[source] std::io::Error),
 }
 
 /// What the caller settles.
@@ -87,6 +91,16 @@ impl World {
                 .with_hint("`hostel doctor` looks at every plugin")
                 .not_started(),
         })
+    }
+
+    /// Returns where whole outputs are kept, and the limits on that.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the configuration has a limit that does not fit.
+    pub fn outputs(&self) -> Result<Outputs, Error> {
+        Outputs::read(&self.config, &self.home)
+            .map_err(|error| Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started())
     }
 
     /// Looks the configuration over, also what plugins have declared of their own settings.

@@ -193,8 +193,15 @@ fn a_broken_login_file_leaves_a_plain_shell_and_a_warning() {
         assert!(run(&session, "echo again").1.warnings.is_empty(), "it is said once");
     }
     let place = Place::new();
-    place.file(".bashrc", "if [ ( ; done");
-    prints(&place.session(), "echo works", "works\n");
+    place.file(".bashrc", "export A=1\nif [ ( ; done");
+    let (output, outcome) = run(&place.session(), "echo works $A");
+    assert_eq!(output, "works 1\n");
+    assert!(outcome.warnings.len() == 1 && outcome.warnings[0].contains(".bashrc"), "{outcome:?}");
+    // A file whose last command fails is none the worse for it.
+    let place = Place::new();
+    place.file(".bashrc", "export A=1\n[ -e /no/such ] && true");
+    let (output, outcome) = run(&place.session(), "echo works $A");
+    assert!(output == "works 1\n" && outcome.warnings.is_empty(), "{outcome:?}");
 }
 
 fn keeps_directory_and_exports(shell: PathBuf) {

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::io::Write;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hostel::exec::{Cancel, Collector, Kept, Size, Terminal};
+use hostel::exec::{Cancel, Collector, Kept, Outputs, Size, Terminal};
 use hostel_plugin_api::{ExecIo, ExecOutcome, Flow};
 
 /// How long a call may take that names no limit.
@@ -238,7 +237,7 @@ struct Seen {
 }
 
 impl Watching {
-    pub(crate) fn new(call: &Call, outputs: PathBuf, terminal: Option<Terminal>) -> Self {
+    pub(crate) fn new(call: &Call, outputs: Outputs, terminal: Option<Terminal>) -> Self {
         let start = Instant::now();
         let kept = call.kept_only.unwrap_or(KEPT);
         let seen = Seen {

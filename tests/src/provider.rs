@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hostel::environments::{Environments, SharedIo, terminal};
-use hostel::exec::Terminal;
+use hostel::exec::{Outputs, Terminal};
 use hostel::processes::{Lines, Processes, StartRequest, View, WaitStatus, WaitView};
 use hostel::registry::Entry;
 use hostel::world::{Options, World};
@@ -224,7 +224,7 @@ impl Subject {
         }
         let on = call.terminal.map(|size| Terminal::open(size).expect("a terminal"));
         let typed = on.as_ref().map(|(terminal, _)| terminal.try_clone().expect("a descriptor"));
-        let watching = Arc::new(Watching::new(call, world.home.outputs(), typed));
+        let watching = Arc::new(Watching::new(call, Outputs::in_dir(world.home.outputs()), typed));
         let io: SharedIo = Arc::<Watching>::clone(&watching);
         let outcome = match on {
             Some((ours, commands)) => {

@@ -29,4 +29,6 @@ mod secrets;
 mod shell;
 mod sudo;
 mod terminals;
+mod tool_process;
+mod tool_terminal;
 mod workers;

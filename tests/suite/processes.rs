@@ -107,6 +107,14 @@ on_every_backend! {
         mark.expect_gone();
         assert_eq!(home.processes(), [] as [Value; 0]);
     }
+
+    fn what_it_leaves_in_the_background_ends_with_a_kill_too(home) {
+        let mark = Mark::new();
+        let id = home.start(&[], &format!("setsid sleep {mark} & sleep 0.1; echo over"));
+        assert_eq!(home.process(&["wait", &id]).expect(0).text(), "over\n");
+        assert_eq!(home.process_json(&["kill", &id])["status"], "already_exited");
+        mark.expect_gone();
+    }
 }
 
 #[test]

@@ -59,6 +59,8 @@ pub(super) enum Command {
         #[command(subcommand)]
         action: super::process::Process,
     },
+    /// Call one of the tools that agents are given
+    Tool(super::tool::Tool),
     /// List and clean up the environments of tasks
     #[command(after_help = "Examples:\n  hostel env list\n  hostel env cleanup build")]
     Env {

@@ -58,13 +58,14 @@ pub(super) enum Sink {
 
 impl Sink {
     /// Keeps `most` bytes, or passes output on: as it is where that is wanted, or nobody looks.
-    pub(super) fn new(world: &World, most: Option<u32>, raw: bool) -> Self {
+    pub(super) fn new(world: &World, most: Option<u32>, raw: bool) -> Result<Self, Error> {
         if let Some(most) = most {
             let most = usize::try_from(most).unwrap_or(usize::MAX);
-            return Self::Keep(Collector::new(most, world.home.outputs()));
+            return Ok(Self::Keep(Collector::new(most, world.outputs()?)));
         }
         let out = Paced::stdout();
-        if raw || !io::stdout().is_terminal() { Self::Raw(out) } else { Self::Screen(out, Screen::default()) }
+        let raw = raw || !io::stdout().is_terminal();
+        Ok(if raw { Self::Raw(out) } else { Self::Screen(out, Screen::default()) })
     }
 
     fn take(&mut self, bytes: &[u8], patience: Patience<'_>) -> io::Result<()> {

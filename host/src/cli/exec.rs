@@ -103,7 +103,7 @@ fn execute(arguments: Exec, env: Vec<(String, String)>, report: &mut Report) -> 
     // Made before the clock of the command starts to run.
     environments.get(&world, entry, &arguments.task)?;
     let sink =
-        Sink::new(&world, arguments.json.then_some(arguments.max_output), arguments.raw || arguments.pty);
+        Sink::new(&world, arguments.json.then_some(arguments.max_output), arguments.raw || arguments.pty)?;
     let clean = Options { strip_ansi: arguments.strip_ansi, collapse_cr: arguments.collapse_progress };
     let io = Arc::new(Io::new(limit, sink, clean)?);
     io.cancel_on_signals()?;

@@ -112,6 +112,7 @@ impl From<OpenError> for Failure {
             OpenError::File(error) => error.into(),
             OpenError::Config(error) => error.into(),
             OpenError::Backends(error) => error.into(),
+            error @ OpenError::Reaper(_) => Self::new(error.to_string()),
         }
     }
 }

@@ -24,6 +24,7 @@ mod shell_signals;
 mod shell_unfinished;
 mod sudo;
 mod tidy;
+mod tool;
 mod tty;
 mod typing;
 
@@ -91,6 +92,7 @@ fn run(command: Command) -> Result<u8, Failure> {
             backends::status(&world, json, &mut out)?;
         }
         Command::Doctor { json } => return doctor::run(json, &mut out),
+        Command::Tool(arguments) => return tool::run(&arguments, &mut out),
         Command::Process { action } => return process::run(action, &mut out),
         Command::Config { action } => return config::run(action, &mut out),
         Command::Completions { shell } => {

@@ -155,7 +155,7 @@ impl Session<'_> {
     fn look_around(&mut self) -> Result<(), Error> {
         let io = Arc::new(Io::new(
             LOOK_LIMIT,
-            Sink::new(self.world, Some(LONGEST_PATH), false),
+            Sink::new(self.world, Some(LONGEST_PATH), false)?,
             Clean::default(),
         )?);
         self.signals.running(&io);
@@ -217,7 +217,7 @@ impl Session<'_> {
     fn call(&self, command: &str) -> Result<(ExecOutcome, Option<io::Error>), Error> {
         let Self { world, entry, environments, .. } = self;
         let task = &self.place.task;
-        let io = Arc::new(Io::new(self.limit, Sink::new(world, None, self.pty), Clean::default())?);
+        let io = Arc::new(Io::new(self.limit, Sink::new(world, None, self.pty)?, Clean::default())?);
         self.signals.running(&io);
         let shared: SharedIo = Arc::<Io>::clone(&io);
         let request = ExecRequest::new(command);

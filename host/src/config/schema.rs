@@ -91,6 +91,14 @@ pub const KEYS: &[Declared] = &[
         "what happens to dangerous commands",
     ),
     key("approvals.timeout_s", Holds::Seconds, "60", "seconds to wait for an answer"),
+    key("outputs.keep_s", Holds::Seconds, "604800", "seconds that a whole output is kept for"),
+    key("outputs.max_bytes", Holds::Whole(1), "1073741824", "bytes that are kept of one whole output"),
+    key(
+        "outputs.max_total_bytes",
+        Holds::Whole(1),
+        "4294967296",
+        "bytes that older whole outputs may take up; the oldest go first",
+    ),
     key("plugins.disabled", Holds::List, "", "plugins that are never loaded; wins over `enabled`"),
     key("plugins.enabled", Holds::List, "", "plugins that may be loaded"),
     key(

@@ -22,8 +22,10 @@ pub enum ValueError {
     Section,
 }
 
-/// No key holds a larger number: in seconds it is more than thirty years.
-const LARGEST: f64 = 1e9;
+/// Returns the largest number that a key can hold: in seconds more than thirty years, in bytes a petabyte.
+fn largest(whole: bool) -> f64 {
+    if whole { 1e15 } else { 1e9 }
+}
 
 /// Reads a value as `holds` says.
 ///
@@ -59,7 +61,7 @@ fn number(text: &str, min: f64, whole: bool) -> Result<Value, ValueError> {
     if value < min {
         return Err(ValueError::Small(text.to_owned(), format!("it must be at least {min}")));
     }
-    if value > LARGEST {
+    if value > largest(whole) {
         return Err(ValueError::Large(text.to_owned()));
     }
     Ok(Value::Number(text.parse::<u64>().map_or_else(|_| Number::from(value), Number::from)))
@@ -94,9 +96,9 @@ pub fn fits(value: &Value, holds: &Type) -> bool {
             _ => false,
         },
         Type::Boolean => value.is_bool(),
-        Type::Number { min, whole } => value
-            .as_f64()
-            .is_some_and(|value| value >= *min && value <= LARGEST && (!whole || value.fract() == 0.0)),
+        Type::Number { min, whole } => value.as_f64().is_some_and(|value| {
+            value >= *min && value <= largest(*whole) && (!whole || value.fract() == 0.0)
+        }),
         Type::List => value.as_sequence().is_some_and(|items| items.iter().all(Value::is_string)),
         Type::Section => value.is_mapping() || value.is_null(),
     }

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
+use super::outputs::Outputs;
 use super::spill::Spill;
 
 /// Takes output as it comes.
@@ -15,7 +16,7 @@ pub struct Collector {
     head_limit: usize,
     tail_limit: usize,
     total: u64,
-    spill_dir: PathBuf,
+    outputs: Outputs,
     spill: Option<Spill>,
     failed: Option<String>,
 }
@@ -36,10 +37,10 @@ pub struct Kept {
 }
 
 impl Collector {
-    /// Keeps at most `limit` bytes, two fifths of them from the beginning. The whole goes to a file in `spill_dir` once
+    /// Keeps at most `limit` bytes, two fifths of them from the beginning. The whole goes to a file of `outputs` once
     /// there is more.
     #[must_use]
-    pub fn new(limit: usize, spill_dir: PathBuf) -> Self {
+    pub fn new(limit: usize, outputs: Outputs) -> Self {
         let head_limit = limit * 2 / 5;
         Self {
             head: Vec::new(),
@@ -47,7 +48,7 @@ impl Collector {
             head_limit,
             tail_limit: limit - head_limit,
             total: 0,
-            spill_dir,
+            outputs,
             spill: None,
             failed: None,
         }
@@ -74,7 +75,7 @@ impl Collector {
     }
 
     fn start_spill(&mut self) {
-        match Spill::new_in(&self.spill_dir) {
+        match Spill::new_in(&self.outputs) {
             Ok(mut spill) => {
                 spill.write(&self.head);
                 let (front, back) = self.tail.as_slices();
@@ -85,7 +86,7 @@ impl Collector {
             Err(error) => {
                 self.failed = Some(format!(
                     "the whole output could not be kept in `{}`: {error}",
-                    self.spill_dir.display()
+                    self.outputs.dir.display()
                 ));
             }
         }
@@ -149,7 +150,7 @@ mod tests {
 
     fn keep(limit: usize, pieces: &[&[u8]]) -> (Kept, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
-        let mut collector = Collector::new(limit, dir.path().join("outputs"));
+        let mut collector = Collector::new(limit, Outputs::in_dir(dir.path().join("outputs")));
         for piece in pieces {
             collector.take(piece);
         }
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_output_that_cannot_be_kept_is_still_shown() {
-        let mut collector = Collector::new(4, PathBuf::from("/dev/null/no"));
+        let mut collector = Collector::new(4, Outputs::in_dir("/dev/null/no".into()));
         collector.take(b"0123456789");
         let kept = collector.finish();
         assert!(kept.text.starts_with('0') && kept.path.is_none() && kept.warnings.len() == 1);

@@ -26,7 +26,9 @@ fn quote(word: &str) -> String {
     in_quotes(word)
 }
 
-fn in_quotes(word: &str) -> String {
+/// Returns `word` so that a shell reads exactly that.
+#[must_use]
+pub fn in_quotes(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

@@ -5,6 +5,7 @@ pub mod cwd;
 mod expansion;
 mod grammar;
 pub mod lexer;
+pub mod redact;
 pub mod secrets;
 pub mod sudo;
 pub mod token;

@@ -6,6 +6,8 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use hostel_plugin_api::shell::end_call;
+
 use super::client::{Waited, ask, until_gone};
 use super::control::{Answer, LARGEST_WRITE, Request};
 use super::error::ProcessError;
@@ -231,6 +233,9 @@ impl Processes {
             if record.is_running() {
                 return Err(ProcessError::Silent(record.id));
             }
+        } else {
+            // Its main part has ended; what that left in the background is meant as well.
+            end_call(&record.call_id);
         }
         notices::consume_completion(&folder);
         let killed = ran && record.status == Status::Killed;

@@ -5,13 +5,14 @@
 //! from working: the session then has a plain shell, and its first command says so.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::boot::quote;
 use super::transport::Shell;
-use crate::CreateEnvironment;
+use crate::{CreateEnvironment, ExecIo, Flow};
 
 /// How long the files may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
@@ -56,34 +57,89 @@ impl Login {
     pub(super) fn command(&self, shell: &Shell) -> Option<String> {
         match self {
             Self::Nothing => None,
-            Self::Usual if shell.is_bash => Some(BASH.to_owned()),
-            Self::Usual => Some(POSIX.to_owned()),
-            Self::Files(files) => Some(files.iter().map(|file| read(file)).collect()),
+            Self::Usual if shell.is_bash => Some(usual(&BASH)),
+            Self::Usual => Some(usual(&POSIX)),
+            Self::Files(files) => Some(files.iter().map(|file| named(file, shell.is_bash)).collect()),
         }
     }
 }
 
-/// What a login bash reads, in its order, and then what an interactive one reads.
-const BASH: &str = r#"if [ -r /etc/profile ]; then . /etc/profile; fi
-if [ -r "$HOME/.bash_profile" ]; then . "$HOME/.bash_profile"
-elif [ -r "$HOME/.bash_login" ]; then . "$HOME/.bash_login"
-elif [ -r "$HOME/.profile" ]; then . "$HOME/.profile"; fi
-if [ -r "$HOME/.bashrc" ]; then . "$HOME/.bashrc"; fi
-:"#;
+/// The caller's side of the call that reads the files: nobody wants its output, but for what we have it say.
+#[derive(Default)]
+pub(super) struct Heard(Mutex<Vec<u8>>);
 
-const POSIX: &str = r#"if [ -r /etc/profile ]; then . /etc/profile; fi
-if [ -r "$HOME/.profile" ]; then . "$HOME/.profile"; fi
-:"#;
+/// More than anybody reads of what login files print, in bytes.
+const MOST_HEARD: usize = 64 * 1024;
+
+impl Heard {
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ExecIo for Heard {
+    fn output(&self, bytes: &[u8]) -> Flow {
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.extend_from_slice(bytes);
+        let over = heard.len().saturating_sub(MOST_HEARD);
+        heard.drain(..over);
+        Flow::Continue
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Returns the files that a shell has said not to understand, of what it has printed while it read them.
+pub(super) fn not_understood(printed: &[u8]) -> Vec<String> {
+    let printed = String::from_utf8_lossy(printed);
+    let told = printed.lines().filter_map(|line| Some(line.split_once(BROKEN)?.1.to_owned()));
+    told.collect()
+}
+
+/// What a login bash reads, in its order, and then what an interactive one reads: of each group the first that there is.
+const BASH: [&[&str]; 3] = [
+    &["/etc/profile"],
+    &["\"$HOME/.bash_profile\"", "\"$HOME/.bash_login\"", "\"$HOME/.profile\""],
+    &["\"$HOME/.bashrc\""],
+];
+
+/// What another login shell reads.
+const POSIX: [&[&str]; 2] = [&["/etc/profile"], &["\"$HOME/.profile\""]];
+
+/// Stands before the name of a file that the shell does not understand.
+const BROKEN: &str = "\u{1}hostel:login\u{2}";
 
 /// A file that is missing is the caller's mistake, and shows.
 const MISSING: &str = "exit 66";
 
-fn read(file: &str) -> String {
+fn usual(groups: &[&[&str]]) -> String {
+    let is_bash = groups.len() == BASH.len();
+    let group = |files: &&[&str]| {
+        let branches = files.iter().map(|file| format!("if [ -r {file} ]; then {}", read(file, is_bash)));
+        format!("{}; fi\n", branches.collect::<Vec<_>>().join("\nel"))
+    };
+    groups.iter().map(group).chain([":".to_owned()]).collect()
+}
+
+fn named(file: &str, is_bash: bool) -> String {
     let path = match file.strip_prefix("~/") {
         Some(rest) => format!("\"$HOME\"/{}", quote(PathBuf::from(rest).as_os_str()).to_string_lossy()),
         None => quote(PathBuf::from(file).as_os_str()).to_string_lossy().into_owned(),
     };
-    format!("if [ -r {path} ]; then . {path}; else {MISSING}; fi\n:\n")
+    format!("if [ -r {path} ]; then {}; else {MISSING}; fi\n:\n", read(&path, is_bash))
+}
+
+/// Reads one file. A bash goes on after one that it does not understand, as if that had ended there: it is asked once more, since the last
+/// command of a file may fail in the same way. Other shells end.
+fn read(path: &str, is_bash: bool) -> String {
+    if !is_bash {
+        return format!(". {path}");
+    }
+    format!(
+        ". {path} || [ $? -ne 2 ] || \"$BASH\" -n {path} 2>/dev/null || printf '\\001hostel:login\\002%s\\n' {path}"
+    )
 }
 
 #[cfg(test)]
@@ -110,11 +166,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let odd = dir.path().join("it's $(touch pwned)");
         std::fs::write(&odd, "echo read").unwrap();
-        let script = read(&odd.to_string_lossy());
+        let script = named(&odd.to_string_lossy(), false);
         let run =
             |script: &str| std::process::Command::new("sh").args(["-c", script]).current_dir(&dir).output();
         assert_eq!(run(&script).unwrap().stdout, b"read\n");
-        assert_eq!(run(&read("/no/such")).unwrap().status.code(), Some(66));
+        assert_eq!(run(&named("/no/such", true)).unwrap().status.code(), Some(66));
         assert!(!dir.path().join("pwned").exists());
+        let bash =
+            |script: &str| std::process::Command::new("bash").args(["-c", script]).output().unwrap().stdout;
+        std::fs::write(&odd, "echo one\nif [ ( ; done").unwrap();
+        assert_eq!(not_understood(&bash(&named(&odd.to_string_lossy(), true))), [odd.to_string_lossy()]);
+        std::fs::write(&odd, "echo one\nreturn 2").unwrap();
+        assert_eq!(bash(&named(&odd.to_string_lossy(), true)), b"one\n");
     }
 }

@@ -50,11 +50,8 @@ pub(super) const RECORD: u64 = 99;
 /// How much of the mark's room a call of ours needs.
 const ROOM_FOR_MARK: usize = 96;
 
-/// How long a spare may take to be there. It takes a fifth of a millisecond.
+/// How long a spare may take to be there, or to say its number when all is over. It takes a fifth of a millisecond.
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
-
-/// How long one may take to say its number when all is over.
-const LEAVING: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// More changes than these are worth a new resident.
 const MOST_CHANGES: usize = 64;
@@ -273,9 +270,9 @@ impl Drop for Resident {
     fn drop(&mut self) {
         // It may be stopped, and would not notice that we are gone.
         kill(&self.process);
-        // A spare hears of it here, and has said its number, or does so before it ends.
+        // A spare hears of it here, and has said its number, or does so before it ends: then the socket has no other end.
         let _ = shutdown(&self.requests, Shutdown::Write);
-        while let Ok(Some(spare)) = self.spare(&LEAVING) {
+        while let Ok(Some(spare)) = self.spare(&PATIENCE) {
             kill(&spare);
         }
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::environ::{StripList, check_name, compose};
 use super::launch::{Handed, Input, Kept, Plan, ended, random};
-use super::login::{self, Login};
+use super::login::{self, Heard, Login};
 use super::place::{Directory, directory};
 use super::record::prune;
 use super::remember::{Given, is_identifier, of_login};
@@ -20,7 +20,7 @@ use super::transport::{Shell, Transport};
 use super::tree::end_calls;
 use crate::environment::TERMINAL;
 use crate::{
-    CreateEnvironment, Ended, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin,
+    CreateEnvironment, Ended, Environment, Error, ErrorKind, ExecIo, ExecOutcome, ExecRequest, Stdin,
 };
 
 /// What a session starts from.
@@ -105,21 +105,22 @@ impl<T: Transport> ShellEnvironment<T> {
         let remark = Mutex::default();
         let kept = Mutex::default();
         let session = Self { transport, options, shell, store, channel, kept, remark, _scratch: scratch };
-        if let Err(reason) = session.begin() {
-            let warning =
-                format!("the login files could not be read: {reason}; the session has a plain shell");
+        if let Err(warning) = session.begin() {
             *session.remark.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
         }
         Ok(session)
     }
 
-    /// Reads the login files, unless that was done before, and keeps what they leave behind.
+    /// Reads the login files, unless that was done before, and keeps what they leave behind. Fails with what the user is to know.
     fn begin(&self) -> Result<(), String> {
         if self.store.load().0.started {
             return Ok(());
         }
         let Some(command) = self.options.login.command(&self.shell) else { return Ok(()) };
-        let failed = |error: io::Error| error.to_string();
+        let without = |reason: String| {
+            format!("the login files could not be read: {reason}; the session has a plain shell")
+        };
+        let failed = |error: io::Error| without(error.to_string());
         // Who comes second finds it done.
         let lock = self.options.state_dir.as_ref().map(|dir| open_lock(&dir.join("login.lock")));
         let lock = lock.transpose().map_err(failed)?;
@@ -145,7 +146,8 @@ impl<T: Transport> ShellEnvironment<T> {
             fresh: true,
         };
         let state = Arc::default();
-        let finished = self.start((&state, &command), &plan, Input::Bytes(Stdin::Empty), &Unheard);
+        let heard = Heard::default();
+        let finished = self.start((&state, &command), &plan, Input::Bytes(Stdin::Empty), &heard);
         let (finished, recorded) = match finished {
             Ok((finished, handed)) => (Ok(finished), handed.record.read().unwrap_or_default()),
             Err(error) => (Err(error), None),
@@ -153,16 +155,22 @@ impl<T: Transport> ShellEnvironment<T> {
         let change = of_login(&variables, strip, recorded.as_ref());
         // It is not tried again: a session that is slow each time is worse than one without.
         self.store.update(change).map_err(failed)?;
-        match finished
-            .map_err(|error| error.to_string())
-            .map(|finished| (finished.cause, ended(&finished)))?
-        {
-            (Some(_), _) => Err(format!("they took longer than {} s", login::LIMIT.as_secs())),
-            (None, Ok(outcome)) if outcome.exit_code == 0 => Ok(()),
-            (None, Ok(outcome)) => {
-                Err(format!("one of them ended the shell with exit code {}", outcome.exit_code))
+        let finished = finished.map_err(|error| without(error.to_string()))?;
+        match (finished.cause, ended(&finished)) {
+            (Some(_), _) => Err(without(format!("they took longer than {} s", login::LIMIT.as_secs()))),
+            (None, Ok(outcome)) if outcome.exit_code == 0 => {
+                match login::not_understood(&heard.bytes()).as_slice() {
+                    [] => Ok(()),
+                    files => Err(format!(
+                        "the shell does not understand `{}`: what stands behind the mistake was not read",
+                        files.join("`, `")
+                    )),
+                }
             }
-            (None, Err(error)) => Err(error.to_string()),
+            (None, Ok(outcome)) => {
+                Err(without(format!("one of them ended the shell with exit code {}", outcome.exit_code)))
+            }
+            (None, Err(error)) => Err(without(error.to_string())),
         }
     }
 
@@ -307,18 +315,5 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// The caller's side of a call whose output nobody wants.
-struct Unheard;
-
-impl ExecIo for Unheard {
-    fn output(&self, _bytes: &[u8]) -> Flow {
-        Flow::Continue
-    }
-
-    fn cancelled(&self) -> bool {
-        false
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hostel::environments::Environments;
 use hostel::home::Home;
@@ -14,6 +14,7 @@ use hostel::plugins::worker::{Limits, Plan, Worker};
 use hostel::registry::Provider;
 use hostel::world::{Options, World};
 use hostel_plugin_api::{Environment, ExecRequest};
+use hostel_tests::kernel::{Held, eventually};
 
 use super::{Quiet, Row, in_turns, plugin_in_of, quantile, spawn_bash};
 
@@ -67,6 +68,12 @@ pub(crate) fn start() -> Vec<Row> {
         let start = Instant::now();
         assert_eq!(worker.start().expect("it starts").providers.len(), 1);
         times.push(start.elapsed());
+        drop(worker);
+        // What is measured next shares no processor with the end of this one.
+        assert!(
+            eventually(Duration::from_secs(5), || Held::now().processes == 0),
+            "the worker has not ended"
+        );
     });
     times.sort();
     let row = |percent, name: &str| Row {

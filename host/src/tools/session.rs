@@ -1,0 +1,73 @@
+//! One agent's session with the tools: where they act, and what they remember of each other.
+
+use std::sync::Arc;
+
+use hostel_plugin_api::{Error, ExecOutcome, ExecRequest};
+
+use super::memory::Memory;
+use crate::Host;
+use crate::environments::SharedIo;
+use crate::processes::Processes;
+use crate::registry::Entry;
+use crate::world::World;
+
+/// Where the tools of one agent act: one task on one backend.
+pub struct Session {
+    host: Host,
+    entry: Arc<Entry>,
+    processes: Processes,
+    task: String,
+    /// What the tools remember from one call to the next.
+    pub(super) memory: Memory,
+}
+
+impl Session {
+    /// Begins a session in the environment of `task` on the selected backend. Nothing is made yet.
+    pub(crate) fn new(host: Host, task: &str) -> Result<Self, Error> {
+        let entry = Arc::clone(host.world().selected()?);
+        let processes = host.processes();
+        Ok(Self { host, entry, processes, task: task.to_owned(), memory: Memory::default() })
+    }
+
+    /// The home, the configuration and the backends.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        self.host.world()
+    }
+
+    /// The backend on which the tools act.
+    #[must_use]
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// The task in whose environment the tools act.
+    #[must_use]
+    pub fn task(&self) -> &str {
+        &self.task
+    }
+
+    /// The background processes of the home.
+    #[must_use]
+    pub fn processes(&self) -> &Processes {
+        &self.processes
+    }
+
+    /// Runs one command in the session's environment, making that if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Environments::execute`](crate::environments::Environments::execute).
+    pub fn execute(&self, request: ExecRequest, io: &SharedIo) -> Result<ExecOutcome, Error> {
+        self.host.execute_on(&self.entry, &self.task, request, io)
+    }
+
+    /// Makes the session's environment if there is none, so that its login files do not eat up the time of a command.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the backend cannot be used.
+    pub fn prepare(&self) -> Result<(), Error> {
+        self.host.prepare(&self.entry, &self.task)
+    }
+}

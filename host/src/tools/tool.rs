@@ -1,0 +1,181 @@
+//! What a tool is, and the form in which all of them are the same.
+
+use hostel_plugin_api::Error;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::call::Call;
+use super::session::Session;
+
+/// What a tool does to the world: hints for whoever decides which calls need a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each hint of the protocol")]
+pub struct Effects {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// What it changes may be lost.
+    pub destructive: bool,
+    /// To call it twice is the same as once.
+    pub idempotent: bool,
+    /// It reaches beyond the sandbox.
+    pub open_world: bool,
+}
+
+/// Why a call has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// One line.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// Makes one without a hint.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Returns message and hint in one line, for results that have one member for both.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{} ({hint})", self.message),
+            None => self.message.clone(),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { message: error.message().to_owned(), hint: error.hint().map(str::to_owned) }
+    }
+}
+
+/// One tool.
+pub trait Tool {
+    /// Its name.
+    const NAME: &'static str;
+    /// What it is called for people.
+    const TITLE: &'static str;
+    /// What an agent is told of it.
+    const DESCRIPTION: &'static str;
+    /// What it does to the world.
+    const EFFECTS: Effects;
+    /// What it is given. A doc comment on each field is what an agent is told of it.
+    type Input: DeserializeOwned + JsonSchema;
+    /// What it answers. A member `error` that is not null says that the call failed.
+    type Output: Serialize + JsonSchema;
+
+    /// Does what the tool is for.
+    fn run(session: &Session, input: Self::Input, call: &Call) -> Self::Output;
+
+    /// Makes the answer to a call that could not be begun.
+    fn failed(failure: Failure) -> Self::Output;
+}
+
+/// A tool in a form that all share.
+#[derive(Clone, Copy)]
+pub struct AnyTool {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is called for people.
+    pub title: &'static str,
+    /// What an agent is told of it.
+    pub description: &'static str,
+    /// What it does to the world.
+    pub effects: Effects,
+    input: fn() -> Map<String, Value>,
+    output: fn() -> Map<String, Value>,
+    run: fn(&Session, Value, &Call) -> Answer,
+}
+
+/// What a tool answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The result object.
+    pub value: Value,
+}
+
+impl Answer {
+    /// Returns whether the call failed.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.value.get("error").is_some_and(|error| !error.is_null())
+    }
+
+    fn of(output: &impl Serialize) -> Self {
+        let value = serde_json::to_value(output).unwrap_or_else(
+            |error| serde_json::json!({ "error": format!("failed to write the result: {error}") }),
+        );
+        Self { value }
+    }
+}
+
+impl AnyTool {
+    /// Returns `T` in the form that all tools share.
+    #[must_use]
+    pub const fn of<T: Tool>() -> Self {
+        Self {
+            name: T::NAME,
+            title: T::TITLE,
+            description: T::DESCRIPTION,
+            effects: T::EFFECTS,
+            input: schema::<T::Input>,
+            output: schema::<T::Output>,
+            run: run::<T>,
+        }
+    }
+
+    /// Returns the JSON schema of what it is given.
+    #[must_use]
+    pub fn input_schema(&self) -> Map<String, Value> {
+        (self.input)()
+    }
+
+    /// Returns the JSON schema of what it answers.
+    #[must_use]
+    pub fn output_schema(&self) -> Map<String, Value> {
+        (self.output)()
+    }
+
+    /// Calls it. What it is given that does not fit is said in the answer.
+    #[must_use]
+    pub fn run(&self, session: &Session, arguments: Value, call: &Call) -> Answer {
+        (self.run)(session, arguments, call)
+    }
+}
+
+fn run<T: Tool>(session: &Session, arguments: Value, call: &Call) -> Answer {
+    let output = match serde_json::from_value::<T::Input>(arguments) {
+        Ok(input) => T::run(session, input, call),
+        Err(error) => T::failed(
+            Failure::new(format!("`{}` was called with arguments that do not fit: {error}", T::NAME))
+                .with_hint("correct the arguments and call it again"),
+        ),
+    };
+    Answer::of(&output)
+}
+
+/// Returns a schema without references to other places, which not every client follows.
+fn schema<T: JsonSchema>() -> Map<String, Value> {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("$schema");
+    schema.remove("title");
+    match schema.to_value() {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
