@@ -37,9 +37,7 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::dotenv;
 use crate::environments::guard::{GUARD_COMMAND, Guard, guard_main, this_program_serves_guards};
 use crate::home::Home;
-use crate::plugins::worker::{
-    KEEPER_COMMAND, WORKER_COMMAND, keeper_main, this_program_serves_workers, worker_main,
-};
+use crate::plugins::worker::{WORKER_COMMAND, keeper_main, this_program_serves_workers};
 use crate::processes::{PROCESS_KEEPER_COMMAND, process_keeper_main};
 use crate::world::{Options, World};
 use args::{Arguments, Command};
@@ -69,10 +67,9 @@ pub fn main() -> ExitCode {
 /// Runs the commands that are for Hostel itself: a plugin's worker, and the process that looks after it.
 fn hidden(mut words: impl Iterator<Item = String>) -> Option<ExitCode> {
     let main = match words.next()?.as_str() {
-        KEEPER_COMMAND => keeper_main,
         GUARD_COMMAND => guard_main,
         PROCESS_KEEPER_COMMAND => process_keeper_main,
-        WORKER_COMMAND => worker_main,
+        WORKER_COMMAND => keeper_main,
         _ => return None,
     };
     Some(main(&words.collect::<Vec<_>>()))

@@ -41,7 +41,7 @@ mod watched;
 pub use environ::StripList;
 pub use login::Login;
 pub use session::{SessionOptions, ShellEnvironment};
-pub use spawn::{LIMITS_VARIABLE, Spawn, SpawnError, spawn};
+pub use spawn::{LIMITS_VARIABLE, Spawn, SpawnError, copy_of_this_process, spawn};
 pub use store::lock_within;
 pub use transport::{Launch, LocalTransport, Process, Shell, Transport, find_program};
 pub use tree::{end_call, end_calls, signal_call};

@@ -107,12 +107,38 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
     });
     check(code)?;
     let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("the kernel gave no process id"))?;
-    // The child cannot have been reaped yet, so its number is still its own.
+    watched(pid).map_err(|error| SpawnError { error, started: true })
+}
+
+/// Makes a copy of this process, for one that is to go on without starting its program anew. Returns None in the copy, which is in
+/// a session of its own, and has everything else of this process.
+///
+/// # Errors
+///
+/// Fails as the operating system says, and if this process has more than one thread.
+pub fn copy_of_this_process() -> io::Result<Option<Process>> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("a process with several threads cannot be copied"));
+    }
+    // SAFETY: this is the only thread, so none is missing in the copy that could hold a lock or be half-way through anything.
+    let number = unsafe { libc::fork() };
+    match Pid::from_raw(number) {
+        Some(pid) if number > 0 => Ok(Some(watched(pid)?)),
+        None if number == 0 => {
+            rustix::process::setsid()?;
+            Ok(None)
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Takes hold of a child that has just been made, and so cannot have been reaped.
+fn watched(pid: Pid) -> io::Result<Process> {
     pidfd_open(pid, PidfdFlags::empty()).map(|pidfd| Process { pid, pidfd }).map_err(|error| {
         // A process that cannot be watched must not run on.
         let _ = kill_process(pid, Signal::KILL);
         let _ = waitpid(Some(pid), WaitOptions::empty());
-        SpawnError { error: error.into(), started: true }
+        error.into()
     })
 }
 

@@ -22,13 +22,9 @@ use super::log;
 use super::message::{self, Hello, PROTOCOL, Welcome};
 use super::serve::{Server, Writer};
 
-/// The hidden command: standard input is the socket.
-pub const WORKER_COMMAND: &str = "plugin-worker";
-
-/// Runs the worker: `words` are the keeper's process id and the plugin's name, which is for whoever lists processes.
-#[must_use]
-pub fn worker_main(words: &[String]) -> ExitCode {
-    match enter(words) {
+/// Runs the worker of `keeper`: standard input is the socket.
+pub(super) fn worker_main(keeper: Pid) -> ExitCode {
+    match enter(keeper) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // The host reads this as the worker's last words.
@@ -38,12 +34,11 @@ pub fn worker_main(words: &[String]) -> ExitCode {
     }
 }
 
-fn enter(words: &[String]) -> io::Result<()> {
+fn enter(keeper: Pid) -> io::Result<()> {
     rustix::thread::set_name(c"hostel-worker")?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    let keeper = words.first().and_then(|word| word.parse().ok()).and_then(Pid::from_raw);
-    if keeper.is_none() || getppid() != keeper {
-        return Err(io::Error::other("its keeper has gone; this command is for Hostel itself"));
+    if getppid() != Some(keeper) {
+        return Err(io::Error::other("its keeper has gone"));
     }
     // The copy is closed where another program is started; the original would be seen by all of them.
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);

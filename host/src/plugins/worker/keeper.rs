@@ -2,26 +2,26 @@
 //!
 //! A worker runs foreign code, which may close descriptors, block signals, or die of a signal that nobody can catch, and it
 //! may have started commands. Whoever is to clean up after it must not share a process with that code, and must live on when
-//! the host is killed. So the host starts a keeper, and the keeper starts the worker: it adopts whatever the worker's
+//! the host is killed. So the host starts a keeper, and the keeper makes the worker, a copy of itself: it adopts whatever the worker's
 //! children leave, and when the worker or the host ends without a good-bye it kills all of them.
 
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use super::start::{OWN_NAME, OWN_PROGRAM};
-use hostel_plugin_api::shell::{Process, Spawn, spawn};
+use super::enter::worker_main;
+use hostel_plugin_api::shell::{Process, copy_of_this_process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, wait, waitpid,
 };
 
-/// The hidden command.
-pub const KEEPER_COMMAND: &str = "plugin-keeper";
+/// The hidden command. Both processes are called by it, since the worker is a copy of its keeper: a second start of the program would
+/// take as long again. What tells them apart is the name of their thread.
+pub const WORKER_COMMAND: &str = "plugin-worker";
 
 /// From the host: the worker has been told to end, and what it leaves in the background may stay.
 pub(super) const GOODBYE: u8 = b'b';
@@ -38,36 +38,55 @@ const PARTING: Duration = Duration::from_secs(2);
 /// How long the killing goes on. Each round ends at least those that were there when it began.
 const KILLING: Duration = Duration::from_secs(10);
 
-/// Runs the keeper: standard input is the line to the host, standard output the worker's socket, standard error what the
-/// worker says.
+/// Runs the keeper, and in its copy the worker: standard input is the line to the host, standard output the worker's socket,
+/// standard error what the worker says. `words` are the plugin's name, which is for whoever lists processes.
 #[must_use]
-pub fn keeper_main(words: &[String]) -> ExitCode {
-    match keep(words) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // The host reads this as the worker's last words.
-            let _ = writeln!(io::stderr(), "the worker could not be started: {error}");
-            ExitCode::FAILURE
-        }
+pub fn keeper_main(_words: &[String]) -> ExitCode {
+    let begun = begin();
+    let failed = |error: io::Error| {
+        // The host reads this as the worker's last words.
+        let _ = writeln!(io::stderr(), "the worker could not be started: {error}");
+        ExitCode::FAILURE
+    };
+    match begun {
+        Ok(Side::Worker(keeper)) => worker_main(keeper),
+        Ok(Side::Keeper(line, worker)) => keep(line, &worker).map_or_else(failed, |()| ExitCode::SUCCESS),
+        Err(error) => failed(error),
     }
 }
 
-fn keep(words: &[String]) -> io::Result<()> {
+/// Which of the two processes this is.
+enum Side {
+    /// The keeper, with its line to the host.
+    Keeper(UnixStream, Process),
+    /// The worker, with its keeper. It has its socket at its standard input.
+    Worker(Pid),
+}
+
+fn begin() -> io::Result<Side> {
     rustix::thread::set_name(c"hostel-keeper")?;
-    let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let socket = io::stdout().as_fd().try_clone_to_owned()?;
     let null: OwnedFd = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?.into();
-    rustix::stdio::dup2_stdin(&null)?;
-    // What nobody but the worker may hold must not be held here: its end shows the host that the worker is gone.
-    rustix::stdio::dup2_stdout(&null)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let keeper = rustix::process::getpid();
+    if let Some(worker) = copy_of_this_process()? {
+        rustix::stdio::dup2_stdin(&null)?;
+        // What nobody but the worker may hold must not be held here: its end shows the host that the worker is gone.
+        rustix::stdio::dup2_stdout(&null)?;
+        return Ok(Side::Keeper(line, worker));
+    }
+    rustix::stdio::dup2_stdin(&socket)?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    Ok(Side::Worker(keeper))
+}
+
+fn keep(mut line: UnixStream, worker: &Process) -> io::Result<()> {
     let (mut children, wake) = UnixStream::pair()?;
     children.set_nonblocking(true)?;
     wake.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, wake)?;
-    let worker = start(words, &socket)?;
-    drop(socket);
-    let goodbye = watch(&mut line, &mut children, &worker)?;
+    let goodbye = watch(&mut line, &mut children, worker)?;
     if goodbye {
         // What it left in the background on purpose lives on, as it does without a worker.
         let _ = kill_process(worker.pid, Signal::KILL);
@@ -130,24 +149,6 @@ fn watch(line: &mut UnixStream, children: &mut UnixStream, worker: &Process) -> 
             return Ok(parting.is_some());
         }
     }
-}
-
-fn start(words: &[String], socket: &OwnedFd) -> io::Result<Process> {
-    let own = std::process::id().to_string();
-    let words = [super::WORKER_COMMAND, own.as_str()].into_iter().chain(words.iter().map(String::as_str));
-    let argv: Vec<_> = [OWN_NAME.into()].into_iter().chain(words.map(Into::into)).collect();
-    let env: Vec<_> = std::env::vars_os().collect();
-    let errors = io::stderr();
-    let descriptors = vec![socket.as_fd(), errors.as_fd(), errors.as_fd()];
-    spawn(&Spawn {
-        program: Path::new(OWN_PROGRAM),
-        argv: &argv,
-        env: &env,
-        cwd: Path::new("/"),
-        descriptors,
-        terminal: false,
-    })
-    .map_err(|error| error.error)
 }
 
 /// Waits for the children that have ended, except the worker.

@@ -34,8 +34,7 @@ mod syscalls;
 pub mod values;
 
 pub use confine::{kernel_lacks, not_enforceable};
-pub use enter::{WORKER_COMMAND, worker_main};
-pub use keeper::{KEEPER_COMMAND, keeper_main};
+pub use keeper::{WORKER_COMMAND, keeper_main};
 pub use lifecycle::{Plan, Ready, Worker};
 pub use limits::Limits;
 pub use provider::RemoteProvider;

@@ -15,7 +15,7 @@ use hostel_plugin_api::shell::{Process, Spawn, find_program, spawn};
 
 use super::super::load::Discovered;
 use super::super::permissions::Network;
-use super::keeper::KEEPER_COMMAND;
+use super::keeper::WORKER_COMMAND;
 
 /// Variables of the host's environment that every worker gets.
 const ALLOWED: [&str; 12] = [
@@ -118,7 +118,7 @@ pub(super) fn start(plugin: &str, env: &[(OsString, OsString)]) -> io::Result<St
     socket.set_write_timeout(Some(WRITING))?;
     let (errors, said) = io::pipe()?;
     let program = program()?;
-    let argv = [OWN_NAME.into(), KEEPER_COMMAND.into(), plugin.into()];
+    let argv = [OWN_NAME.into(), WORKER_COMMAND.into(), plugin.into()];
     let descriptors = vec![keepers.as_fd(), workers.as_fd(), said.as_fd()];
     let keeper = spawn(&Spawn {
         program: &program,
