@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hostel_plugin_api::{Error, ExecOutcome, ExecRequest};
 
+use crate::environments::cleanup::Background;
 use crate::environments::idle::{Idle, Watch};
 use crate::environments::{Environments, SharedIo};
 use crate::processes::Processes;
@@ -117,6 +118,18 @@ impl Host {
     #[must_use]
     pub fn close(&self) -> Vec<String> {
         self.0.environments.close()
+    }
+
+    /// Lets the environment of `task` on `entry` go, unless a call or a background process is in it. Returns a line if it could
+    /// not be let go.
+    pub(crate) fn close_task(&self, entry: &Entry, task: &str) -> Option<String> {
+        let background = self.processes();
+        if background.live(entry.name(), task) > 0 {
+            // The reaper looks after it.
+            return None;
+        }
+        let error = self.0.environments.close_one(entry.name(), task)?.err()?;
+        Some(format!("cleaning up task `{task}` on `{}` failed: {error}", entry.name()))
     }
 
     /// Makes the environment of `task` on `entry` if there is none.

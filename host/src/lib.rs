@@ -24,6 +24,7 @@ mod embedded;
 pub mod environments;
 pub mod exec;
 pub mod home;
+pub mod mcp;
 pub mod plugins;
 pub mod policy;
 pub mod processes;

@@ -12,6 +12,7 @@ use crate::dotenv;
 use crate::exec::Outputs;
 use crate::home::{Home, HomeError};
 use crate::plugins::{self, Catalog};
+use crate::policy;
 use crate::registry::{Entry, Registry};
 
 /// Why there is no world.
@@ -76,6 +77,7 @@ impl World {
         // What is kept there is kept because it is secret. A file that cannot be read is told where it is taken over.
         let kept = dotenv::load(&home).map(|kept| kept.pairs().map(|(name, _)| name.to_owned()).collect());
         registry.strip_always(kept.unwrap_or_else(|_| Vec::new()));
+        registry.strip_always([policy::secrets::MCP_TOKEN.to_owned()]);
         Ok(Self { home, config, catalog, registry, remarks })
     }
 

@@ -6,6 +6,7 @@ pub mod conversation;
 pub mod fuzz;
 pub mod kernel;
 pub mod marked;
+pub mod mcp_clients;
 pub mod own_process;
 pub mod provider;
 pub mod tidy;

@@ -61,6 +61,8 @@ pub(super) enum Command {
     },
     /// Call one of the tools that agents are given
     Tool(super::tool::Tool),
+    /// Serve the tools to clients of the Model Context Protocol
+    Mcp(super::mcp::Mcp),
     /// List and clean up the environments of tasks
     #[command(after_help = "Examples:\n  hostel env list\n  hostel env cleanup build")]
     Env {

@@ -10,6 +10,7 @@ mod env;
 mod exec;
 mod failure;
 mod install;
+mod mcp;
 mod plugins;
 mod print;
 mod process;
@@ -90,6 +91,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         }
         Command::Doctor { json } => return doctor::run(json, &mut out),
         Command::Tool(arguments) => return tool::run(&arguments, &mut out),
+        Command::Mcp(arguments) => return mcp::run(arguments, &mut out),
         Command::Process { action } => return process::run(action, &mut out),
         Command::Config { action } => return config::run(action, &mut out),
         Command::Completions { shell } => {

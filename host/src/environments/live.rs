@@ -273,6 +273,12 @@ impl Environments {
         slot.take().map(|live| cleanup(live.environment.as_ref()))
     }
 
+    /// Lets the environment of `task` on `backend` go. None if there is none, or a call is in flight.
+    pub(crate) fn close_one(&self, backend: &str, task: &str) -> Option<Result<(), Error>> {
+        let seen = self.seen().into_iter().find(|seen| seen.key.0 == backend && seen.key.1 == task)?;
+        self.close_unused(&seen)
+    }
+
     /// Lets an environment go that is of no use any more, and waits for it as long as a cleanup may take. Calls for its task wait
     /// for the end of that: the provider knows the next environment by the same task id.
     fn retire(&self, backend: &str, task: &str, used: &Arc<dyn Environment>) {

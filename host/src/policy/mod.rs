@@ -4,6 +4,7 @@ pub mod commands;
 pub mod cwd;
 mod expansion;
 mod grammar;
+pub mod hints;
 pub mod lexer;
 pub mod redact;
 pub mod secrets;

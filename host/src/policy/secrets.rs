@@ -7,6 +7,9 @@ use hostel_plugin_api::shell::StripList;
 
 use crate::registry::Registry;
 
+/// Holds the token that clients of `hostel mcp --http` show. It is ours, whatever backends there are.
+pub const MCP_TOKEN: &str = "HOSTEL_MCP_TOKEN";
+
 /// Returns the patterns that hold in this world.
 #[must_use]
 pub fn strip_list(registry: &Registry) -> StripList {

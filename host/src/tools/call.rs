@@ -3,7 +3,9 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::ask::{Asker, Question, Reply};
 use crate::exec::Cancel;
 
 /// Hears what a command prints, as it is printed.
@@ -15,6 +17,7 @@ pub struct Call {
     cancel: Arc<Cancel>,
     listener: Option<Listener>,
     is_scripts: bool,
+    asker: Option<Arc<dyn Asker>>,
 }
 
 impl Call {
@@ -24,7 +27,7 @@ impl Call {
     ///
     /// Fails if the process has no descriptors left.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { cancel: Arc::new(Cancel::new()?), listener: None, is_scripts: false })
+        Ok(Self { cancel: Arc::new(Cancel::new()?), listener: None, is_scripts: false, asker: None })
     }
 
     /// Lets `listener` hear what a command of this call prints.
@@ -34,10 +37,17 @@ impl Call {
         self
     }
 
+    /// Lets `asker` ask the person behind the caller.
+    #[must_use]
+    pub fn with_asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.asker = Some(asker);
+        self
+    }
+
     /// Returns the same call without anybody who listens: for what is not the caller's own command.
     #[must_use]
     pub fn unheard(&self) -> Self {
-        Self { cancel: Arc::clone(&self.cancel), listener: None, is_scripts: self.is_scripts }
+        Self { listener: None, ..self.clone() }
     }
 
     /// Returns what cancels this call.
@@ -67,13 +77,19 @@ impl Call {
     /// Returns the same call as one that a script makes: its answer is read by the script and by no agent.
     #[must_use]
     pub fn of_script(&self) -> Self {
-        Self { cancel: Arc::clone(&self.cancel), listener: None, is_scripts: true }
+        Self { listener: None, is_scripts: true, ..self.clone() }
     }
 
     /// Returns whether a script made it, and not the agent.
     #[must_use]
     pub fn is_scripts(&self) -> bool {
         self.is_scripts
+    }
+
+    /// Asks the person behind the caller. None where there is nobody, nobody answers within `limit`, or the caller gave up.
+    #[must_use]
+    pub fn ask(&self, question: &Question, limit: Duration) -> Option<Reply> {
+        self.asker.as_ref()?.ask(question, limit, self.cancel_fd())
     }
 
     /// Passes on some output.

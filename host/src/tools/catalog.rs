@@ -1,15 +1,27 @@
 //! The tools there are, and the one door to them.
 
+use std::sync::PoisonError;
+
 use serde_json::{Value, json};
 
 use super::call::Call;
+use super::files::{ReadFile, WriteFile};
+use super::patch::Patch;
 use super::process::Process;
+use super::search::SearchFiles;
 use super::session::Session;
 use super::terminal::Terminal;
-use super::tool::{Answer, AnyTool};
+use super::tool::{Answer, AnyTool, Tool};
 
 /// All tools, in the order in which they are listed.
-const TOOLS: &[AnyTool] = &[AnyTool::of::<Terminal>(), AnyTool::of::<Process>()];
+const TOOLS: &[AnyTool] = &[
+    AnyTool::of::<Terminal>(),
+    AnyTool::of::<Process>(),
+    AnyTool::of::<ReadFile>(),
+    AnyTool::of::<WriteFile>(),
+    AnyTool::of::<Patch>(),
+    AnyTool::of::<SearchFiles>(),
+];
 
 /// Returns all tools.
 #[must_use]
@@ -21,6 +33,10 @@ pub fn all() -> &'static [AnyTool] {
 #[must_use]
 pub fn call(session: &Session, name: &str, arguments: Value, call: &Call) -> Answer {
     if let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) {
+        if name != SearchFiles::NAME {
+            // Only a search that follows on the same one is a repetition.
+            session.memory.searches.lock().unwrap_or_else(PoisonError::into_inner).forget();
+        }
         return tool.run(session, arguments, call);
     }
     let known: Vec<_> = TOOLS.iter().map(|tool| format!("`{}`", tool.name)).collect();

@@ -3,17 +3,22 @@
 //! Each tool is a [`Tool`] with typed input and output; every face calls them by [`call`], so that none can go past a rule.
 
 mod arguments;
+mod ask;
 mod call;
 mod catalog;
+mod files;
 mod memory;
+mod patch;
 mod process;
 mod script;
+mod search;
 mod session;
 mod shown;
 mod terminal;
 mod told;
 mod tool;
 
+pub use ask::{Asker, Choice, Question, Reply};
 pub use call::{Call, Listener};
 pub use catalog::{all, call};
 pub use script::{Ran, Script};

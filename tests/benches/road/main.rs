@@ -3,6 +3,7 @@
 //! A figure alone says more about the machine than about us, so each is printed beside what the work costs at the least here and
 //! now, and as a ratio to it. Floor and product are measured in turns, so that a busy machine slows both.
 
+mod mcp;
 mod memory;
 mod pieces;
 mod sessions;
@@ -33,11 +34,12 @@ fn main() {
         return;
     }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
-    let benches: [(&str, Bench); 14] = [
+    let benches: [(&str, Bench); 15] = [
         ("ffi", ffi_call),
         ("cold", cold_exec),
         ("discovery", discovery),
         ("loading", loading),
+        ("mcp", mcp::calls),
         ("session-one", sessions::one),
         ("session-many", sessions::many),
         ("session-start", sessions::start),

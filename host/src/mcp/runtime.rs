@@ -1,0 +1,28 @@
+//! The runtime that serves connections.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+
+/// The most threads for calls and other things that take a while. More calls wait for one of them.
+const THREADS: usize = 256;
+
+/// How long threads have that still do something. All that must end has ended by then.
+const LEAVING: Duration = Duration::from_millis(200);
+
+/// Runs `main` to its end. Connections are served on this thread, and what may wait runs on others.
+///
+/// # Errors
+///
+/// Fails if the process has no descriptors left.
+pub(super) fn run<T>(main: impl Future<Output = T>) -> io::Result<T> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(THREADS)
+        .thread_name("mcp")
+        .build()?;
+    let outcome = runtime.block_on(main);
+    runtime.shutdown_timeout(LEAVING);
+    Ok(outcome)
+}

@@ -1,0 +1,403 @@
+"""Drives `hostel mcp` with the official Python SDK. Usage: checks.py CHECK PROGRAM. Prints `ok` if the check holds."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+
+import httpx2
+import yaml
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+NAME, PROGRAM = sys.argv[1], sys.argv[2]
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOKEN = "test-token-0123456789abcdef"
+TOOLS = {"terminal", "process", "read_file", "write_file", "patch", "search_files"}
+
+
+def parameters(*words):
+    return StdioServerParameters(command=PROGRAM, args=["mcp", *words], env=dict(os.environ))
+
+
+def stdio(*words, **options):
+    return Client(parameters(*words), **options)
+
+
+async def tool(client, name, arguments, **options):
+    """Calls a tool, and holds its answer to what the protocol asks for."""
+    result = await client.call_tool(name, arguments, **options)
+    value = result.structured_content
+    assert json.loads(result.content[0].text) == value, result
+    assert result.is_error == (value.get("error") is not None), result
+    return value
+
+
+@contextlib.asynccontextmanager
+async def server(*words, token=TOKEN):
+    """Starts the server on a free port, and gives its address."""
+    env = dict(os.environ, HOSTEL_MCP_TOKEN=token)
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "mcp", "--http", "127.0.0.1:0", *words, env=env,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        line = (await asyncio.wait_for(process.stdout.readline(), 20)).decode()
+        url = re.search(r"http://\S+/mcp", line)[0]
+        drain = asyncio.create_task(process.stderr.read())
+        yield url
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(process.wait(), 20) in (0, 143), process.returncode
+        assert TOKEN not in (await drain).decode()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@contextlib.asynccontextmanager
+async def http(url, token=TOKEN, **options):
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as web:
+        async with Client(streamable_http_client(url, http_client=web), **options) as client:
+            yield client
+
+
+async def gone(text, limit=10):
+    """Waits until no process has `text` in its command line."""
+    for _ in range(limit * 20):
+        if subprocess.run(["pgrep", "-f", text], capture_output=True).returncode != 0:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{text} is still there")
+
+
+async def there(text, limit=10):
+    for _ in range(limit * 50):
+        if subprocess.run(["pgrep", "-f", text], capture_output=True).returncode == 0:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{text} has not come")
+
+
+async def listing(client):
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == TOOLS, set(tools)
+    for tool in tools.values():
+        assert tool.description and tool.input_schema["type"] == "object", tool
+        assert tool.output_schema["type"] == "object", tool
+    assert tools["read_file"].annotations.read_only_hint is True
+    assert tools["search_files"].annotations.read_only_hint is True
+    assert tools["terminal"].annotations.read_only_hint is False
+    assert tools["terminal"].annotations.destructive_hint is True
+    assert client.instructions and "terminal" in client.instructions
+    assert client.server_capabilities.prompts is None
+
+
+async def calls(client):
+    ran = await tool(client, "terminal", {"command": "cd /tmp; export STEP=7; echo $((6*7)); exit 3"})
+    assert (ran["output"], ran["exit_code"], ran["error"]) == ("42\n", 3, None), ran
+    ran = await tool(client, "terminal", {"command": "echo $STEP"})
+    assert ran["exit_code"] == 0, ran
+    path = os.path.join(os.environ["CHECK_FOLDER"], "a.txt")
+    assert (await tool(client, "write_file", {"path": path, "content": "one\ntwo\n"}))["bytes_written"] == 8
+    edited = await tool(client, "patch", {"path": path, "old_string": "two", "new_string": "2"})
+    assert edited["success"] and "+2" in edited["diff"], edited
+    assert "2|2" in (await tool(client, "read_file", {"path": path}))["content"]
+    found = await tool(client, "search_files", {"pattern": "^2$", "path": os.path.dirname(path)})
+    assert found["matches"][0]["line"] == 2, found
+    refused = await client.call_tool("terminal", {"command": 7})
+    assert refused.is_error, refused
+
+
+async def check_stdio_list():
+    async with stdio() as client:
+        await listing(client)
+
+
+async def check_stdio_call():
+    async with stdio() as client:
+        await calls(client)
+
+
+async def check_stdio_unknown():
+    async with stdio() as client:
+        try:
+            answer = await client.call_tool("no_such_tool", {})
+            assert answer.is_error, answer
+        except Exception as error:
+            assert "no_such_tool" in str(error), error
+        await calls(client)
+
+
+async def streams(client):
+    heard = []
+
+    async def progress(done, total, message):
+        heard.append((done, message))
+
+    command = "for i in 1 2 3; do echo line $i; sleep 0.4; done"
+    ran = await tool(client, "terminal", {"command": command}, progress_callback=progress)
+    assert ran["output"] == "line 1\nline 2\nline 3\n", ran
+    assert "".join(message or "" for _, message in heard) == ran["output"], heard
+    assert len(heard) >= 3 and [done for done, _ in heard] == sorted({done for done, _ in heard}), heard
+
+
+async def check_stdio_stream():
+    async with stdio() as client:
+        await streams(client)
+
+
+async def cancels(client):
+    mark = f"sleep 300.{os.getpid()}"
+    with contextlib.suppress(Exception, asyncio.CancelledError):
+        call = client.call_tool("terminal", {"command": f"setsid {mark} & {mark}; echo never"})
+        task = asyncio.create_task(call)
+        await there(mark)
+        task.cancel()
+        await task
+    await gone(mark)
+    assert (await tool(client, "terminal", {"command": "echo on"}))["output"] == "on\n"
+
+
+async def check_stdio_cancel():
+    async with stdio() as client:
+        await cancels(client)
+
+
+async def check_stdio_malformed():
+    """Nothing that a client can write ends the server."""
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "mcp", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    nonsense = [b"\n", b"nonsense\n", b"{}\n", b"[]\n", b"[1]\n", b"\xff\xfe\x00\n", b'{"jsonrpc":"2.0"}\n', b"null\n"]
+    first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": first},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "terminal", "arguments": [1]}},
+        {"jsonrpc": "2.0", "id": 3, "method": "no/such", "params": {}},
+        {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "terminal", "arguments": {"command": "echo fine"}}},
+    ]
+    process.stdin.write(b"".join(nonsense[:1]))
+    for message in messages:
+        process.stdin.write(json.dumps(message).encode() + b"\n" + b"".join(nonsense))
+    await process.stdin.drain()
+    answers = {}
+    while 4 not in answers:
+        line = await asyncio.wait_for(process.stdout.readline(), 20)
+        assert line, "the server has ended"
+        answer = json.loads(line)
+        answers[answer.get("id")] = answer
+    assert answers[4]["result"]["structuredContent"]["output"] == "fine\n", answers
+    assert "error" in answers[3] and ("error" in answers[2] or answers[2]["result"]["isError"]), answers
+    process.stdin.close()
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+
+
+async def check_stdio_vanishes():
+    """A client that is gone takes its command along, and leaves its background process to the task."""
+    mark, kept = f"sleep 301.{os.getpid()}", f"sleep 302.{os.getpid()}"
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "mcp", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+
+    def call(number, arguments):
+        params = {"name": "terminal", "arguments": arguments}
+        return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": first},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        call(2, {"command": f"exec {kept}", "background": True}),
+        call(3, {"command": f"{mark}; echo never"}),
+    ]
+    for message in messages:
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+    await process.stdin.drain()
+    await there(mark)
+    await there(kept)
+    process.stdin.close()
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+    await gone(mark)
+    await there(kept, 1)
+    subprocess.run([PROGRAM, "env", "cleanup", "default"], check=True, capture_output=True)
+    await gone(kept)
+
+
+async def check_stdio_resources():
+    async with stdio() as client:
+        ran = await tool(client, "terminal", {"command": "seq 1 60000"})
+        assert "full_output_path" in ran, ran
+        started = await tool(client, "terminal", {"command": "echo from behind; sleep 60", "background": True})
+        await tool(client, "process", {"action": "wait", "session_id": started["session_id"], "timeout": 1})
+        resources = (await client.list_resources()).resources
+        texts = {}
+        for resource in resources:
+            texts[str(resource.uri)] = (await client.read_resource(resource.uri)).contents[0].text
+        assert any("from behind" in text for text in texts.values()), list(texts)
+        assert any(text.startswith("1\n2\n") for text in texts.values()), list(texts)
+        for outside in ["hostel://output/../config.yaml", "hostel://output/%2e%2e%2fconfig.yaml", "file:///etc/passwd"]:
+            try:
+                read = await client.read_resource(outside)
+                raise AssertionError(f"{outside}: {read}")
+            except AssertionError:
+                raise
+            except Exception:
+                pass
+        await tool(client, "process", {"action": "kill", "session_id": started["session_id"]})
+
+
+async def check_http_all():
+    async with server() as url:
+        async with http(url) as client:
+            await listing(client)
+            await calls(client)
+            await streams(client)
+            await cancels(client)
+
+
+async def check_http_twenty():
+    """Twenty at once, each with a session of its own."""
+    async with server() as url:
+
+        async def one(number):
+            async with http(url) as client:
+                await tool(client, "terminal", {"command": f"export N={number}; cd /tmp"})
+                await tool(client, "terminal", {"command": "sleep 0.5"})
+                return (await tool(client, "terminal", {"command": "echo $N"}))["output"]
+
+        found = await asyncio.gather(*(one(number) for number in range(20)))
+        kept = found == [f"{number}\n" for number in range(20)]
+        assert kept, found
+
+
+async def check_http_doors():
+    """The token, the host and the origin are looked at."""
+    first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": first}
+    accept = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {TOKEN}"}
+    async with server() as url, httpx2.AsyncClient(timeout=20) as web:
+
+        async def code(**headers):
+            headers = {key.replace("_", "-"): value for key, value in headers.items()}
+            return (await web.post(url, json=body, headers={**accept, **headers})).status_code
+
+        assert await code() == 200
+        assert await code(Authorization="Bearer wrong") == 401
+        assert await code(Authorization="") == 401
+        assert await code(Host="evil.example") == 403
+        assert await code(Origin="https://evil.example") == 403
+        port = url.split(":")[2].split("/")[0]
+        assert await code(Origin=f"http://127.0.0.1:{port}") == 200
+        assert (await web.post(url, content=b"nonsense", headers={**accept, "Content-Type": "application/json"})).status_code in (400, 415, 422)
+        assert await code() == 200
+
+
+async def check_http_reconnect():
+    """A session outlives its connection."""
+    async with server() as url, httpx2.AsyncClient(timeout=60) as web:
+        headers = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {TOKEN}"}
+        first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+
+        async def post(client, number, method, params):
+            body = {"jsonrpc": "2.0", "method": method, "params": params}
+            if number:
+                body["id"] = number
+            return await client.post(url, json=body, headers=headers)
+
+        begun = await post(web, 1, "initialize", first)
+        headers["Mcp-Session-Id"] = begun.headers["mcp-session-id"]
+        headers["Mcp-Protocol-Version"] = "2025-06-18"
+        await post(web, None, "notifications/initialized", {})
+        call = {"name": "terminal", "arguments": {"command": "export KEPT=yes"}}
+        assert (await post(web, 2, "tools/call", call)).status_code == 200
+        async with httpx2.AsyncClient(timeout=60) as again:
+            call = {"name": "terminal", "arguments": {"command": "echo kept=$KEPT"}}
+            answer = (await post(again, 3, "tools/call", call)).text
+            assert "kept=yes" in answer, answer
+            assert (await again.delete(url, headers=headers)).status_code in (200, 202, 204)
+            assert (await post(again, 4, "tools/call", call)).status_code == 404
+
+
+async def check_http_vanishes():
+    """A client whose connection breaks off has its command killed."""
+    mark = f"sleep 303.{os.getpid()}"
+    async with server() as url:
+        async with http(url) as client:
+            task = asyncio.create_task(client.call_tool("terminal", {"command": f"{mark}; echo never"}))
+            await there(mark)
+            task.cancel()
+            with contextlib.suppress(BaseException):
+                await task
+        await gone(mark)
+
+
+def snippets():
+    """Returns what the documentation tells each client to start."""
+    page = open(os.path.join(HERE, "../../docs/mcp.md"), encoding="utf-8").read()
+    readers = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
+    for kind, text in re.findall(r"```(json|toml|yaml)\n(.*?)```", page, re.S):
+        yield from servers(readers[kind](text))
+
+
+def servers(value):
+    if isinstance(value, list):
+        for item in value:
+            yield from servers(item)
+    elif isinstance(value, dict):
+        words = value.get("command", value.get("cmd"))
+        if words is None:
+            for item in value.values():
+                yield from servers(item)
+        else:
+            words = words if isinstance(words, list) else [words]
+            yield [*words, *value.get("args", [])]
+
+
+async def check_snippets():
+    os.environ["PATH"] = os.path.dirname(PROGRAM) + ":" + os.environ["PATH"]
+    found = list(snippets())
+    assert len(found) == 7, found
+    for command, *args in found:
+        async with Client(StdioServerParameters(command=command, args=args, env=dict(os.environ))) as client:
+            await listing(client)
+    page = open(os.path.join(HERE, "../../docs/mcp.md"), encoding="utf-8").read()
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    ran = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
+    out, _ = await asyncio.wait_for(ran.communicate(), 60)
+    assert ran.returncode == 0 and out.startswith(b"Linux"), out
+
+
+async def check_inspector():
+    """The official inspector lists the tools and calls one."""
+    inspector = os.environ["MCP_INSPECTOR"]
+    assert shutil.which(inspector), inspector
+
+    async def inspect(*words):
+        ran = await asyncio.create_subprocess_exec(
+            inspector, "--cli", PROGRAM, "mcp", *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        out, said = await asyncio.wait_for(ran.communicate(), 120)
+        assert ran.returncode == 0, said
+        return json.loads(out)
+
+    tools = await inspect("--method", "tools/list")
+    assert {tool["name"] for tool in tools["tools"]} == TOOLS, tools
+    called = await inspect("--method", "tools/call", "--tool-name", "terminal", "--tool-arg", "command=echo inspected")
+    assert called["structuredContent"]["output"] == "inspected\n", called
+
+
+async def main():
+    await asyncio.wait_for(globals()[f"check_{NAME}"](), 150)
+    print("ok")
+
+
+asyncio.run(main())

@@ -1,0 +1,19 @@
+//! `hostel mcp`, driven by the official SDK and the official inspector (`tests/mcp/checks.py`).
+
+use hostel_tests::mcp_clients::check;
+
+macro_rules! checks {
+    ($($name:ident)+) => {
+        $(
+            #[test]
+            fn $name() {
+                check(stringify!($name));
+            }
+        )+
+    };
+}
+
+checks! {
+    stdio_list stdio_call stdio_unknown stdio_stream stdio_cancel stdio_malformed stdio_vanishes stdio_resources
+    http_all http_twenty http_doors http_reconnect http_vanishes snippets inspector
+}
