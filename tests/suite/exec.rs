@@ -190,12 +190,6 @@ fn wrong_usage_is_told_before_anything_runs() {
 }
 
 #[test]
-fn a_task_has_a_name() {
-    let home = Home::new();
-    home.hostel(&["exec", "--task", "", "--", "true"]).fails(125, "this one is empty");
-}
-
-#[test]
 fn many_processes_at_once_share_a_task_without_loss() {
     let home = Home::new();
     std::thread::scope(|scope| {

@@ -119,10 +119,6 @@ impl Environments {
 
     /// Finds or makes the environment of a call.
     fn enter(&self, world: &World, entry: &Entry, task: &str) -> Result<Entered, Error> {
-        if task.is_empty() {
-            let error = Error::new(ErrorKind::INVALID_REQUEST, "a task has a name, and this one is empty");
-            return Err(error.with_hint("leave `--task` out for the task `default`").not_started());
-        }
         let key = (entry.name().to_owned(), task.to_owned());
         let place = Arc::clone(lock(&self.live).entry(key).or_default());
         let flight = Flight::begin(&place);

@@ -210,7 +210,7 @@ mod tests {
         let rules = Doing::Writing.rules();
         assert_eq!(rules.lines().filter(|line| *line == "=").count(), 1);
         for rule in rules.lines().filter(|line| *line != "=") {
-            let starts = ["-/", "-*", "-~/", "-@/", "+/", "+*"];
+            let starts = ["-/", "-*", "-~/", "-@/", "+/", "+*", "+@/"];
             assert!(starts.iter().any(|start| rule.starts_with(start)), "{rule}");
             assert!(!rule.contains(['[', '?', '\\', ' ']), "{rule}");
         }
