@@ -294,7 +294,8 @@ fn to_look_changes_nothing_and_to_wait_settles_it() {
     let home = TidyHome::new();
     let notices = || home.process_json(&["notices", "--keep"])["notices"].as_array().unwrap().len();
     let ended = || {
-        let id = start(&home, "exit 4", &json!({ "notify": true }));
+        // A little later, since the answer that starts it would tell of it as well.
+        let id = start(&home, "sleep 0.5; exit 4", &json!({ "notify": true }));
         let until = Instant::now() + PATIENCE;
         while notices() == 0 {
             assert!(Instant::now() < until, "no notice came");
