@@ -19,7 +19,7 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 #[command(
     after_help = "Examples:\n  hostel tool --list\n  hostel tool --list --schema\n  hostel tool terminal --json '{\"command\": \"make\"}'\n  \
     hostel tool read_file --json '{\"path\": \"src/main.rs\", \"offset\": 10}' --task build\n  \
-    printf '{\"code\": \"print(1)\"}' | hostel tool execute_code --json -\n\n\
+    printf '{\"path\": \"a.txt\"}' | hostel tool read_file --json -\n\n\
     Exit codes: 0 done, 1 the call failed (the result's `error` says why), 2 wrong usage"
 )]
 pub(super) struct Tool {

@@ -29,7 +29,7 @@ pub fn all() -> &'static [AnyTool] {
     TOOLS
 }
 
-/// Calls the tool `name`. Every face comes through here, and so do the scripts of `execute_code`.
+/// Calls the tool `name`. Every face comes through here.
 #[must_use]
 pub fn call(session: &Session, name: &str, arguments: Value, call: &Call) -> Answer {
     if let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) {

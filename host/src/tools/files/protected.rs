@@ -106,9 +106,9 @@ mod tests {
             "/home/me/.config/gcloud/legacy/x.json",
             "/home/me/.kube/config",
             "/home/me/.docker/config.json",
-            "/work/.env",
+            "/data/.env",
             "/.env",
-            "/work/app/.env.production",
+            "/data/app/.env.production",
             "/home/me/.npmrc",
             "/home/me/.hostel/.env",
             "/home/me/.hostel/config.yaml",
@@ -126,13 +126,13 @@ mod tests {
         for path in [
             "/home/me/.ssh/id_ed25519.pub",
             "/home/me/.ssh/known_hosts",
-            "/work/.env.example",
-            "/work/.env.sample",
-            "/work/.env.template",
-            "/work/.envrc",
-            "/work/environ",
-            "/work/.npmrc",
-            "/work/config.yaml",
+            "/data/.env.example",
+            "/data/.env.sample",
+            "/data/.env.template",
+            "/data/.envrc",
+            "/data/environ",
+            "/data/.npmrc",
+            "/data/config.yaml",
             "/home/me/config.yaml",
             "/home/mean/.hostel/config.yaml",
             "/home/me/.hostel/cache/outputs/x",
@@ -140,7 +140,7 @@ mod tests {
             "/proc/self/status",
             "/etc/passwd",
             "/home/me/.bashrc",
-            "/work/state/x",
+            "/data/state/x",
             "/home/me/.hostel/state/tasks/acmebox/default/box/a.txt",
         ] {
             assert!(!hidden(path, HOME), "{path}");
@@ -170,7 +170,7 @@ mod tests {
             assert!(is_settled(path), "{path}");
         }
         for path in [
-            "/work/etc/hosts",
+            "/data/etc/hosts",
             "/usr/src/app/main.py",
             "/dev/shm/x",
             "/home/me/dotfiles/.bashrc",
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_home_at_the_root_and_none_at_all() {
         assert!(hidden("/.hostel/.env", "/") && hidden("/.npmrc", "/"));
-        assert!(!hidden("/work/.npmrc", "/"));
+        assert!(!hidden("/data/.npmrc", "/"));
     }
 
     #[test]

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn fits(globs: &str, path: &str) -> bool {
-        Globs::new(globs).unwrap().fits(path.as_bytes(), b"/work/repo")
+        Globs::new(globs).unwrap().fits(path.as_bytes(), b"/data/repo")
     }
 
     #[test]
@@ -214,8 +214,8 @@ mod tests {
             ("src/", "src", false),
             ("./src/*.rs", "src/a.rs", true),
             ("/src/*.rs", "src/a.rs", true),
-            ("/work/repo/src/*.rs", "src/a.rs", true),
-            ("/work/repo/src/*.rs", "lib/a.rs", false),
+            ("/data/repo/src/*.rs", "src/a.rs", true),
+            ("/data/repo/src/*.rs", "lib/a.rs", false),
             ("*.{ts,tsx}", "a.tsx", true),
             ("*.ts,*.js", "a.js", true),
             ("!*.min.js", "a.js", true),
@@ -254,10 +254,10 @@ mod tests {
 
     #[test]
     fn plain_words_are_parts_of_names() {
-        let wanted = |text: &str, path: &str| Wanted::new(text).unwrap().fits(path.as_bytes(), b"/work");
+        let wanted = |text: &str, path: &str| Wanted::new(text).unwrap().fits(path.as_bytes(), b"/data");
         assert!(wanted("test", "a/my_test.py") && !wanted("test", "tests/a.py"));
         assert!(wanted("tests/a", "x/tests/a.py") && wanted("", "x"));
-        assert!(wanted("/work/x", "x/y") && wanted("*.py", "a/b.py") && !wanted("*.py", "a.pyc"));
+        assert!(wanted("/data/x", "x/y") && wanted("*.py", "a/b.py") && !wanted("*.py", "a.pyc"));
         assert_eq!(Wanted::new("test").unwrap().names(), "*test*");
     }
 }

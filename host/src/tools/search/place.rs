@@ -185,7 +185,7 @@ mod tests {
             ("src/.", "src/a"),
             ("..", "../a"),
             ("/", "/a"),
-            ("/work//", "/work/a"),
+            ("/data//", "/data/a"),
             ("~", "/home/me/a"),
             ("~/x", "/home/me/x/a"),
             ("~x", "~x/a"),
@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn the_beginning_says_where_or_why_not() {
-        let mut printed = &b"ok\0folder\0/work\n\0\0/home/me\0/home/me\n\0rest"[..];
+        let mut printed = &b"ok\0folder\0/data\n\0\0/home/me\0/home/me\n\0rest"[..];
         let place = Place::read("src", &mut printed).unwrap();
-        assert_eq!((place.base.as_slice(), place.file, printed), (&b"/work"[..], false, &b"rest"[..]));
+        assert_eq!((place.base.as_slice(), place.file, printed), (&b"/data"[..], false, &b"rest"[..]));
         assert_eq!(place.shown(b"a\nb"), "src/a\nb");
         for (printed, expected) in [
             (&b"no\0missing\0ls: cannot access './x': No such file or directory\0"[..], "`x` does not exist"),
