@@ -4,6 +4,7 @@
 //! The worker is held to it by the kernel; see `worker/confine.rs`.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
@@ -38,10 +39,10 @@ pub enum Network {
     Hosts(Vec<Host>),
 }
 
-/// One of the hosts that a plugin may speak to: `name`, `name:port` or `unix:path`.
+/// One of the hosts that a plugin may speak to: `name`, `name:port`, `[address]:port` or `unix:path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
-    /// A machine, and a TCP port of it.
+    /// A machine by its name or address (of IPv6 in brackets), and a port of it.
     Tcp(String, u16),
     /// A socket on this machine.
     Unix(String),
@@ -56,9 +57,14 @@ impl Host {
             return is_absolute(path).then(|| Self::Unix(path.to_owned()));
         }
         let (name, port) = match text.rsplit_once(':') {
-            Some((name, port)) => (name, port.parse().ok().filter(|port| *port != 0)?),
-            None => (text, HTTPS),
+            Some((name, port)) if !port.ends_with(']') => {
+                (name, port.parse().ok().filter(|port| *port != 0)?)
+            }
+            _ => (text, HTTPS),
         };
+        if let Some(address) = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+            return address.parse::<Ipv6Addr>().is_ok().then(|| Self::Tcp(name.to_owned(), port));
+        }
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'*');
         (!name.is_empty() && name.bytes().all(plain)).then(|| Self::Tcp(name.to_owned(), port))
     }
@@ -225,14 +231,27 @@ mod tests {
 
     #[test]
     fn hosts_are_read_and_written_in_one_form() {
-        let network =
-            permissions(json!({"network": ["a.example", "b:8080", "unix:/run/docker.sock"]})).network;
-        assert_eq!(Value::from(network), json!(["a.example:443", "b:8080", "unix:/run/docker.sock"]));
+        let network = permissions(json!({
+            "network": ["a.example", "b:8080", "10.0.0.1", "[fd00::1]", "[::1]:80", "unix:/run/docker.sock"]
+        }));
+        let wanted = json!([
+            "a.example:443",
+            "b:8080",
+            "10.0.0.1:443",
+            "[fd00::1]:443",
+            "[::1]:80",
+            "unix:/run/docker.sock"
+        ]);
+        assert_eq!(Value::from(network.network), wanted);
         for wrong in [
             json!("all"),
             json!(["a b"]),
             json!(["a:0"]),
             json!(["unix:x"]),
+            json!(["[::1"]),
+            json!(["[::1]x"]),
+            json!(["[localhost]:80"]),
+            json!(["::1"]),
             json!([1]),
             json!(true),
             json!([""]),

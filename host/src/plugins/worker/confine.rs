@@ -1,17 +1,20 @@
-//! Holds a worker to its plugin's permissions, by Landlock (files, TCP ports) and seccomp (system calls).
+//! Holds a worker to its plugin's permissions, by Landlock (files, TCP ports) and seccomp (system calls), and by its keeper (hosts).
 //!
 //! Both are given to this thread and pass on to every thread and process that it starts, and nobody can take them back. They
 //! come before the library is opened, since its constructors are the plugin's code too. A plugin that may do everything is
 //! not confined at all: confinement also keeps `sudo` and other programs of a higher standing from working in its commands.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::super::permissions::{Host, Network, Permissions};
+use super::hosts::{self, Handover, HandoverError};
 use super::message::Hello;
 use super::{paths, syscalls};
 
@@ -64,10 +67,17 @@ pub(super) enum ConfineError {
     /// The kernel refused the filter.
     #[error(transparent)]
     Calls(#[from] syscalls::FilterError),
+    /// Its user's rights cannot be given up.
+    #[error("failed to give up the right to change the network: {0}")]
+    Rights(#[from] rustix::io::Errno),
+    /// Nobody judges its connections.
+    #[error(transparent)]
+    Hosts(#[from] HandoverError),
 }
 
-/// Confines this thread and all that it starts. Returns a line for each permission that the kernel cannot enforce.
-pub(super) fn confine(hello: &Hello) -> Result<Vec<String>, ConfineError> {
+/// Confines this thread and all that it starts; `gate` leads to the keeper, which judges connections. Returns a line for each
+/// permission that the kernel cannot enforce.
+pub(super) fn confine(hello: &Hello, gate: OwnedFd) -> Result<Vec<String>, ConfineError> {
     let permissions = &hello.permissions;
     if hello.trap_network {
         syscalls::trap_network()?;
@@ -75,25 +85,76 @@ pub(super) fn confine(hello: &Hello) -> Result<Vec<String>, ConfineError> {
     if permissions.is_everything() {
         return Ok(Vec::new());
     }
-    let mut unenforced = not_enforceable(permissions);
+    let mut unenforced = beyond_reach(permissions);
+    // What the keeper needs is out of reach once the rest is in force.
+    let handover = names_hosts(permissions).then(|| {
+        Handover::begin(gate, &permissions.network, permissions.exec).inspect_err(|error| {
+            tracing::debug!(%error, "connections cannot be handed to the keeper");
+        })
+    });
     for folder in hello.state_dirs.iter().chain([&hello.data_dir]) {
         crate::home::make_private(folder).map_err(|error| ConfineError::Folder(folder.clone(), error))?;
     }
+    if names_hosts(permissions) {
+        give_up_the_network()?;
+    }
     unenforced.extend(files_and_ports(hello)?);
     syscalls::filter(permissions)?;
+    // Last: from here on whatever sends waits for the keeper.
+    let judged = match handover {
+        Some(Ok(handover)) => handover.finish()?,
+        Some(Err(_)) => false,
+        None => true,
+    };
+    if !judged {
+        unenforced.push(PORTS_ONLY.to_owned());
+    }
     Ok(unenforced)
 }
 
-/// What no kernel that we know can hold a plugin with these permissions to, a line each.
+/// Gives up root's right to change addresses and ways: an allowed address could be led anywhere else.
+fn give_up_the_network() -> Result<(), rustix::io::Errno> {
+    let mut rights = capabilities(None)?;
+    let given = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
+    if !(rights.permitted | rights.inheritable).intersects(given) {
+        return Ok(());
+    }
+    rights.effective -= given;
+    rights.permitted -= given;
+    rights.inheritable -= given;
+    // Programs do not get it back: nobody below gains rights by starting one (`PR_SET_NO_NEW_PRIVS`).
+    set_capabilities(None, rights)
+}
+
+/// What this system cannot hold a plugin with these permissions to, a line each.
 #[must_use]
 pub fn not_enforceable(permissions: &Permissions) -> Vec<String> {
+    let mut lines = beyond_reach(permissions);
+    if names_hosts(permissions) && !hosts::supported(permissions.exec) {
+        lines.push(PORTS_ONLY.to_owned());
+    }
+    lines
+}
+
+/// How far a list of hosts goes without a keeper that judges.
+const PORTS_ONLY: &str =
+    "the kernel holds it to the ports of its hosts, not to the hosts; UDP is open, for names";
+
+/// Whether there is something for the keeper to judge.
+fn names_hosts(permissions: &Permissions) -> bool {
+    let Network::Hosts(hosts) = &permissions.network else { return false };
+    hosts.iter().any(|host| matches!(host, Host::Tcp(..)))
+}
+
+/// What no system that we know can hold a plugin with these permissions to, a line each.
+fn beyond_reach(permissions: &Permissions) -> Vec<String> {
     let Network::Hosts(hosts) = &permissions.network else { return Vec::new() };
     let mut lines = Vec::new();
-    if hosts.iter().any(|host| matches!(host, Host::Tcp(..))) {
-        lines.push(
-            "the kernel holds it to the ports of its hosts, not to the hosts; UDP is open, for names"
-                .to_owned(),
-        );
+    for host in hosts {
+        if matches!(host, Host::Tcp(name, _) if name.contains('*')) {
+            let line = "nobody can say which addresses it stands for, so every address of the internet has that port open";
+            lines.push(format!("`{host}`: {line}"));
+        }
     }
     if hosts.iter().any(|host| matches!(host, Host::Unix(_))) {
         lines.push("the kernel cannot tell one socket on this machine from another".to_owned());
@@ -104,6 +165,18 @@ pub fn not_enforceable(permissions: &Permissions) -> Vec<String> {
 /// What this kernel cannot enforce of what it is asked to, a line each, for the doctor.
 #[must_use]
 pub fn kernel_lacks() -> Vec<String> {
+    let mut lines = landlock_lacks();
+    if !hosts::supported(true) {
+        let what = if hosts::supported(false) { "of a plugin that starts programs " } else { "" };
+        lines.push(format!(
+            "this system cannot hand the connections {what}to its keeper: a list of hosts holds it to their ports only \
+             (Linux 5.6 can, but a container may forbid it)"
+        ));
+    }
+    lines
+}
+
+fn landlock_lacks() -> Vec<String> {
     // Rules are made and not applied; what the kernel does not know is an error, and not passed over.
     let strict = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let files = |abi| strict().handle_access(AccessFs::from_all(abi)).and_then(Ruleset::create).is_ok();
@@ -151,7 +224,7 @@ fn files_and_ports(hello: &Hello) -> Result<Vec<String>, ConfineError> {
         }
     }
     let status = rules.restrict_self()?;
-    Ok(if status.ruleset == RulesetStatus::FullyEnforced { Vec::new() } else { kernel_lacks() })
+    Ok(if status.ruleset == RulesetStatus::FullyEnforced { Vec::new() } else { landlock_lacks() })
 }
 
 fn grant_files(mut rules: RulesetCreated, hello: &Hello) -> Result<RulesetCreated, ConfineError> {

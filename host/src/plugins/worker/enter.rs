@@ -22,9 +22,9 @@ use super::log;
 use super::message::{self, Hello, PROTOCOL, Welcome};
 use super::serve::{Server, Writer};
 
-/// Runs the worker of `keeper`: standard input is the socket.
-pub(super) fn worker_main(keeper: Pid) -> ExitCode {
-    match enter(keeper) {
+/// Runs the worker of `keeper`: standard input is the socket, and `gate` leads to whoever judges its connections.
+pub(super) fn worker_main(keeper: Pid, gate: OwnedFd) -> ExitCode {
+    match enter(keeper, gate) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // The host reads this as the worker's last words.
@@ -34,7 +34,7 @@ pub(super) fn worker_main(keeper: Pid) -> ExitCode {
     }
 }
 
-fn enter(keeper: Pid) -> io::Result<()> {
+fn enter(keeper: Pid, gate: OwnedFd) -> io::Result<()> {
     rustix::thread::set_name(c"hostel-worker")?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(keeper) {
@@ -57,7 +57,7 @@ fn enter(keeper: Pid) -> io::Result<()> {
     log::forward_to(Arc::clone(&writer), hello.log_level);
     let welcome = |welcome: &Welcome| writer.send_json(Kind::HELLO, 0, welcome);
     let library = reader.inner().descriptor();
-    match load(hello, library) {
+    match load(hello, library, gate) {
         Ok((registered, unenforced)) => {
             let providers = registered.iter().map(named).collect();
             welcome(&Welcome::Ready { protocol: PROTOCOL, providers, unenforced })?;
@@ -92,7 +92,11 @@ enum Library {
     Verified(Verified),
 }
 
-fn load(hello: Hello, library: Option<OwnedFd>) -> Result<(Vec<Registered>, Vec<String>), LoadError> {
+fn load(
+    hello: Hello,
+    library: Option<OwnedFd>,
+    gate: OwnedFd,
+) -> Result<(Vec<Registered>, Vec<String>), LoadError> {
     let shown = hello.folder.to_string_lossy().into_owned();
     let failed = |step, reason: String| LoadError::new(&shown, step, reason, "try again");
     if hello.protocol != PROTOCOL {
@@ -122,7 +126,7 @@ fn load(hello: Hello, library: Option<OwnedFd>) -> Result<(Vec<Registered>, Vec<
     let limits = hello.limits.apply(hello.permissions.exec);
     limits.map_err(|error| start("limited", &error))?;
     // Nothing of the plugin's has run yet, and no thread but this one: what is given up here is given up for all of it.
-    let unenforced = confine(&hello).map_err(|error| start("confined", &error))?;
+    let unenforced = confine(&hello, gate).map_err(|error| start("confined", &error))?;
     let surroundings = Surroundings {
         host_version: hello.host_version,
         plugin_dir: hello.folder,

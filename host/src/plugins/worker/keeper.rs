@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use super::enter::worker_main;
+use super::hosts;
 use hostel_plugin_api::shell::{Process, copy_of_this_process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -49,18 +50,20 @@ pub fn keeper_main(_words: &[String]) -> ExitCode {
         ExitCode::FAILURE
     };
     match begun {
-        Ok(Side::Worker(keeper)) => worker_main(keeper),
-        Ok(Side::Keeper(line, worker)) => keep(line, &worker).map_or_else(failed, |()| ExitCode::SUCCESS),
+        Ok(Side::Worker(keeper, gate)) => worker_main(keeper, gate),
+        Ok(Side::Keeper(line, worker, gate)) => {
+            keep(line, &worker, gate).map_or_else(failed, |()| ExitCode::SUCCESS)
+        }
         Err(error) => failed(error),
     }
 }
 
-/// Which of the two processes this is.
+/// Which of the two processes this is. Each has an end of the gate: see `hosts`.
 enum Side {
     /// The keeper, with its line to the host.
-    Keeper(UnixStream, Process),
+    Keeper(UnixStream, Process, OwnedFd),
     /// The worker, with its keeper. It has its socket at its standard input.
-    Worker(Pid),
+    Worker(Pid, OwnedFd),
 }
 
 fn begin() -> io::Result<Side> {
@@ -70,22 +73,24 @@ fn begin() -> io::Result<Side> {
     let null: OwnedFd = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?.into();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let keeper = rustix::process::getpid();
+    let (gate, workers_gate) = hosts::gate()?;
     if let Some(worker) = copy_of_this_process()? {
         rustix::stdio::dup2_stdin(&null)?;
         // What nobody but the worker may hold must not be held here: its end shows the host that the worker is gone.
         rustix::stdio::dup2_stdout(&null)?;
-        return Ok(Side::Keeper(line, worker));
+        return Ok(Side::Keeper(line, worker, gate));
     }
     rustix::stdio::dup2_stdin(&socket)?;
     rustix::stdio::dup2_stdout(io::stderr())?;
-    Ok(Side::Worker(keeper))
+    Ok(Side::Worker(keeper, workers_gate))
 }
 
-fn keep(mut line: UnixStream, worker: &Process) -> io::Result<()> {
+fn keep(mut line: UnixStream, worker: &Process, gate: OwnedFd) -> io::Result<()> {
     let (mut children, wake) = UnixStream::pair()?;
     children.set_nonblocking(true)?;
     wake.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, wake)?;
+    hosts::keep(gate, worker.pid)?;
     let goodbye = watch(&mut line, &mut children, worker)?;
     if goodbye {
         // What it left in the background on purpose lives on, as it does without a worker.

@@ -7,7 +7,7 @@
 //!
 //! The host's side: `lifecycle` starts and restarts, `link`, `slot` and `inbox` carry calls, `errors` and `masks` see to what is
 //! shown, `provider` and `environment` look like those of any backend. The other side: `keeper`, `enter` (the start), `confine`
-//! with `paths` and `syscalls` (what it gives up), `serve` and `running` (the calls). Both: `frame`, `message` and `values`.
+//! with `paths` and `syscalls` (what it gives up), `hosts` (what the keeper judges), `serve` and `running` (the calls). Both: `frame`, `message` and `values`.
 
 mod breaker;
 mod confine;
@@ -15,6 +15,7 @@ mod enter;
 mod environment;
 mod errors;
 pub mod frame;
+mod hosts;
 mod inbox;
 mod incoming;
 mod keeper;

@@ -5,6 +5,8 @@
 //! its path, other processes' limits and priorities, sockets of this machine), and those that the plugin's permissions leave out.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -12,6 +14,7 @@ use seccompiler::{
 };
 
 use super::super::permissions::{Host, Network, Permissions};
+use super::hosts;
 
 /// Why there is no filter.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +25,9 @@ pub(super) enum FilterError {
     /// The kernel does not take it.
     #[error("the filter of system calls was refused: {0}")]
     Apply(#[from] seccompiler::Error),
+    /// Nobody can be asked.
+    #[error("the calls that lead to other hosts cannot be handed to the keeper: {0}")]
+    Listen(#[from] io::Error),
 }
 
 /// Calls that reach into other processes, into the kernel's set-up, or around this filter, and that no provider needs.
@@ -126,6 +132,19 @@ const MSG_FASTOPEN: u64 = 0x2000_0000;
 /// Kinds of connections to which the rules for ports do not apply.
 const OTHER_PROTOCOLS: [i32; 3] = [libc::IPPROTO_SCTP, libc::IPPROTO_DCCP, libc::IPPROTO_MPTCP];
 
+/// Makes a socket for packets of one's own making, whatever its family. See `man 7 packet`.
+const SOCK_PACKET: i32 = 10;
+
+/// Options that send what is for one address by way of another: the level and the option.
+const DETOURS: [(i32, i32); 3] = [
+    (libc::IPPROTO_IP, libc::IP_OPTIONS),
+    (libc::IPPROTO_IPV6, libc::IPV6_RTHDR),
+    (libc::IPPROTO_IPV6, IPV6_2292PKTOPTIONS),
+];
+
+/// Older than most tables.
+const IPV6_2292PKTOPTIONS: i32 = 6;
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Refuses them from here on, in this thread and all that it starts.
@@ -223,11 +242,11 @@ fn sockets(network: &Network, programs: bool) -> Result<Rules, FilterError> {
     let mut rules = vec![SeccompRule::new(none_of_them.collect::<Result<_, _>>()?)?];
     // Packets of one's own making pass by all rules for connections.
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let raw = [
-            is(0, u64::from(family.unsigned_abs()))?,
-            has(1, 0xf, u64::from(libc::SOCK_RAW.unsigned_abs()))?,
-        ];
-        rules.push(SeccompRule::new(raw.into())?);
+        for kind in [libc::SOCK_RAW, SOCK_PACKET] {
+            let raw =
+                [is(0, u64::from(family.unsigned_abs()))?, has(1, 0xf, u64::from(kind.unsigned_abs()))?];
+            rules.push(SeccompRule::new(raw.into())?);
+        }
     }
     if matches!(network, Network::Hosts(_)) {
         for protocol in OTHER_PROTOCOLS {
@@ -236,14 +255,37 @@ fn sockets(network: &Network, programs: bool) -> Result<Rules, FilterError> {
         for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
             refused.insert(call, vec![SeccompRule::new(vec![has(flags, MSG_FASTOPEN, MSG_FASTOPEN)?])?]);
         }
-        let early = [
-            is(1, u64::from(libc::IPPROTO_TCP.unsigned_abs()))?,
-            is(2, u64::from(libc::TCP_FASTOPEN_CONNECT.unsigned_abs()))?,
-        ];
-        refused.insert(libc::SYS_setsockopt, vec![SeccompRule::new(early.into())?]);
+        let early = [(libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT)];
+        let options = early.into_iter().chain(DETOURS).map(|(level, option)| {
+            let these = [is(1, u64::from(level.unsigned_abs()))?, is(2, u64::from(option.unsigned_abs()))?];
+            SeccompRule::new(these.into())
+        });
+        refused.insert(libc::SYS_setsockopt, options.collect::<Result<_, _>>()?);
     }
     refused.insert(libc::SYS_socket, rules);
     Ok(refused)
+}
+
+/// Has every call that can reach an address handed to whoever holds the listener, from here on, in this thread and all that it
+/// starts: see `hosts`. What is refused by another filter is refused still.
+pub(super) fn listener() -> Result<OwnedFd, FilterError> {
+    const RETURN: u16 = 0x06;
+    let named = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    let handed = Rules::from([
+        always(libc::SYS_connect),
+        // Without an address it goes to whom the socket is connected to, as `write` does.
+        (libc::SYS_sendto, vec![SeccompRule::new(vec![named])?]),
+        // Whether there is one stands in memory, where a filter cannot look.
+        always(libc::SYS_sendmsg),
+        always(libc::SYS_sendmmsg),
+    ]);
+    // The compiler does not know this action, so it is put in the place of one that is not used.
+    let filter = SeccompFilter::new(handed, SeccompAction::Allow, SeccompAction::Trap, OWN)?;
+    let mut program: BpfProgram = filter.try_into()?;
+    for step in program.iter_mut().filter(|step| step.code == RETURN && step.k == libc::SECCOMP_RET_TRAP) {
+        step.k = libc::SECCOMP_RET_USER_NOTIF;
+    }
+    Ok(hosts::install(&program)?)
 }
 
 /// The same calls under a second set of numbers (x32), which some kernels have and the rules above do not know.
