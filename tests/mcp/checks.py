@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 NAME, PROGRAM = sys.argv[1], sys.argv[2]
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOKEN = "test-token-0123456789abcdef"
-TOOLS = {"terminal", "process", "read_file", "write_file", "patch", "search_files"}
+TOOLS = {"terminal", "process", "read_file", "write_file", "patch", "search_files", "execute_code"}
 
 
 def parameters(*words):
@@ -96,6 +96,9 @@ async def listing(client):
     assert tools["search_files"].annotations.read_only_hint is True
     assert tools["terminal"].annotations.read_only_hint is False
     assert tools["terminal"].annotations.destructive_hint is True
+    annotations = tools["execute_code"].annotations
+    assert annotations.read_only_hint is False and annotations.destructive_hint is True, annotations
+    assert annotations.idempotent_hint is False, annotations
     assert client.instructions and "terminal" in client.instructions
     assert client.server_capabilities.prompts is None
 
@@ -112,6 +115,10 @@ async def calls(client):
     assert "2|2" in (await tool(client, "read_file", {"path": path}))["content"]
     found = await tool(client, "search_files", {"pattern": "^2$", "path": os.path.dirname(path)})
     assert found["matches"][0]["line"] == 2, found
+    code = f"hostel_tools read_file '{json.dumps({'path': path})}' && echo aside >&2; exit 3"
+    ran = await tool(client, "execute_code", {"language": "bash", "code": code})
+    assert (ran["status"], ran["exit_code"], ran["tool_calls_made"]) == ("error", 3, 1), ran
+    assert "2|2" in ran["output"] and ran["stderr"] == "aside\n", ran
     refused = await client.call_tool("terminal", {"command": 7})
     assert refused.is_error, refused
 

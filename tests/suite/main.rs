@@ -30,6 +30,7 @@ mod secrets;
 mod shell;
 mod sudo;
 mod terminals;
+mod tool_code;
 mod tool_files;
 mod tool_patch;
 mod tool_process;

@@ -51,7 +51,7 @@ pub fn on_the_host(place: &Place) -> String {
 pub fn elsewhere(backend: &str, description: &str, place: Option<&Place>) -> String {
     let mut text = format!(
         "Commands run in backend `{backend}`, and not among the files of the program that you speak to. `terminal`, `process`, \
-         `read_file`, `write_file`, `patch` and `search_files` all act there, and on the same files."
+         `read_file`, `write_file`, `patch`, `search_files` and `execute_code` all act there, and on the same files."
     );
     if let Some(place) = place {
         text.push('\n');

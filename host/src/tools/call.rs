@@ -80,6 +80,12 @@ impl Call {
         Self { listener: None, is_scripts: true, ..self.clone() }
     }
 
+    /// Returns the same call as one that `cancel` cancels, and its caller only by that.
+    #[must_use]
+    pub fn cancelled_by(&self, cancel: &Arc<Cancel>) -> Self {
+        Self { cancel: Arc::clone(cancel), ..self.clone() }
+    }
+
     /// Returns whether a script made it, and not the agent.
     #[must_use]
     pub fn is_scripts(&self) -> bool {

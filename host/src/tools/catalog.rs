@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use serde_json::{Value, json};
 
 use super::call::Call;
+use super::code::ExecuteCode;
 use super::files::{ReadFile, WriteFile};
 use super::patch::Patch;
 use super::process::Process;
@@ -21,6 +22,7 @@ const TOOLS: &[AnyTool] = &[
     AnyTool::of::<WriteFile>(),
     AnyTool::of::<Patch>(),
     AnyTool::of::<SearchFiles>(),
+    AnyTool::of::<ExecuteCode>(),
 ];
 
 /// Returns all tools.

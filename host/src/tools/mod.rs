@@ -6,6 +6,7 @@ mod arguments;
 mod ask;
 mod call;
 mod catalog;
+mod code;
 mod files;
 mod memory;
 mod patch;

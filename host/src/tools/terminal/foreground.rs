@@ -7,7 +7,7 @@ use hostel_plugin_api::{Ended, Error, ErrorKind, ExecOutcome, ExecRequest};
 
 use super::meaning::meaning;
 use super::result::Outcome;
-use super::retry::{Attempts, loses_environment, passes, wait};
+use super::retry::{again, passes};
 use super::taking::{Taken, Taking};
 use crate::config::ConfigError;
 use crate::environments::SharedIo;
@@ -52,20 +52,13 @@ impl Command<'_> {
             Ok(most) => usize::try_from(most).unwrap_or(usize::MAX),
             Err(error) => return misconfigured(&error),
         };
-        let mut attempts = Attempts::default();
-        let attempt = loop {
-            let attempt = self.attempt(session, call, shown, (limit, most));
-            let Err(error) = &attempt.outcome else { break attempt };
-            if loses_environment(error) {
-                remembered(session).lose();
-            }
-            let Some(pause) = attempts.pause(error) else { break attempt };
-            tracing::debug!(%error, ?pause, "the command has not started, and is tried again");
-            if !wait(pause, call) {
-                return given_up();
-            }
-        };
-        self.told(session, attempt, limit)
+        let attempt = again(
+            session,
+            call,
+            || self.attempt(session, call, shown, (limit, most)),
+            |attempt| attempt.outcome.as_ref().err(),
+        );
+        attempt.map_or_else(given_up, |attempt| self.told(session, attempt, limit))
     }
 
     /// Makes the environment and runs the command, once.

@@ -26,4 +26,6 @@ mod tool;
 mod workdir;
 
 pub(super) use remembered::Remembered;
+pub(super) use retry::again;
+pub(super) use taking::{Taken, Taking};
 pub(super) use tool::Terminal;

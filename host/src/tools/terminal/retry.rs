@@ -3,12 +3,14 @@
 //! A command that may have started is never run a second time. One that surely has not, because the backend was not there for a
 //! moment, is worth some seconds of patience.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use hostel_plugin_api::{Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::tools::call::Call;
+use crate::tools::session::Session;
 
 /// How long is waited before each further attempt.
 const PAUSES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(8)];
@@ -19,8 +21,30 @@ const PASSING: [ErrorKind; 2] = [ErrorKind::UNAVAILABLE, ErrorKind::QUOTA];
 /// After these the environment is gone, and the next attempt gets another.
 const GONE: [ErrorKind; 3] = [ErrorKind::LOST, ErrorKind::CRASHED, ErrorKind::PANICKED];
 
+/// Makes attempts until one is not worth another. `error` says why an attempt has failed, if it has. None if the caller gave up.
+pub(in crate::tools) fn again<T>(
+    session: &Session,
+    call: &Call,
+    mut attempt: impl FnMut() -> T,
+    error: impl Fn(&T) -> Option<&Error>,
+) -> Option<T> {
+    let mut attempts = Attempts::default();
+    loop {
+        let made = attempt();
+        let Some(error) = error(&made) else { return Some(made) };
+        if loses_environment(error) {
+            session.memory.terminal.lock().unwrap_or_else(PoisonError::into_inner).lose();
+        }
+        let Some(pause) = attempts.pause(error) else { return Some(made) };
+        tracing::debug!(%error, ?pause, "the command has not started, and is tried again");
+        if !wait(pause, call) {
+            return None;
+        }
+    }
+}
+
 /// Returns whether the environment is gone with this error.
-pub(super) fn loses_environment(error: &Error) -> bool {
+fn loses_environment(error: &Error) -> bool {
     GONE.contains(&error.kind())
 }
 
@@ -31,11 +55,11 @@ pub(super) fn passes(error: &Error) -> bool {
 
 /// Counts the attempts of one call.
 #[derive(Debug, Default)]
-pub(super) struct Attempts(usize);
+struct Attempts(usize);
 
 impl Attempts {
     /// Returns how long to wait before the next attempt. None if there is none.
-    pub(super) fn pause(&mut self, error: &Error) -> Option<Duration> {
+    fn pause(&mut self, error: &Error) -> Option<Duration> {
         if error.may_have_started() || !(loses_environment(error) || PASSING.contains(&error.kind())) {
             return None;
         }
@@ -47,7 +71,7 @@ impl Attempts {
 }
 
 /// Waits. Returns whether the caller did not give up meanwhile.
-pub(super) fn wait(pause: Duration, call: &Call) -> bool {
+fn wait(pause: Duration, call: &Call) -> bool {
     let until = std::time::Instant::now() + pause;
     loop {
         let left = until.saturating_duration_since(std::time::Instant::now());

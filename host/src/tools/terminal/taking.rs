@@ -16,7 +16,7 @@ use crate::policy::redact::{Redactor, Secrets};
 use crate::tools::call::Call;
 
 /// The caller's side of a command.
-pub(super) struct Taking {
+pub(in crate::tools) struct Taking {
     call: Call,
     deadline: Option<Instant>,
     /// None once the call is over: a provider that did not come back may still write.
@@ -38,16 +38,16 @@ struct Live {
 }
 
 /// What was taken.
-pub(super) struct Taken {
+pub(in crate::tools) struct Taken {
     /// What is shown, and where the whole is.
-    pub(super) kept: Kept,
+    pub(in crate::tools) kept: Kept,
     /// How many characters the whole has.
-    pub(super) characters: u64,
+    pub(in crate::tools) characters: u64,
 }
 
 impl Taking {
     /// Takes the output of a command of `call` that must have ended at `deadline`.
-    pub(super) fn new(
+    pub(in crate::tools) fn new(
         call: &Call,
         deadline: Option<Instant>,
         collector: Collector,
@@ -63,7 +63,7 @@ impl Taking {
     }
 
     /// Ends the taking. None if that was done before.
-    pub(super) fn finish(&self) -> Option<Taken> {
+    pub(in crate::tools) fn finish(&self) -> Option<Taken> {
         let mut sinks = self.sinks.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         if let Some(live) = &mut sinks.live {
             let rest = live.clean.finish();

@@ -63,6 +63,8 @@ fn run(session: &Session, input: &Input, call: &Call, shown: &Shown) -> Outcome 
     };
     let command = &input.command;
     let maximum = maximum(std::env::var(MAXIMUM).ok().as_deref());
+    // A script starts nothing in the background.
+    let limit = limit.map(|limit| if call.is_scripts() { limit.min(maximum) } else { limit });
     let promoted = limit.filter(|limit| !input.background && *limit > maximum);
     let in_background = input.background || promoted.is_some();
     let mut warnings = Vec::new();
