@@ -92,6 +92,43 @@ impl Host {
 
     /// Begins a session of tools in the environment of `task` on the selected backend.
     ///
+    /// Calls of tools that `approvals.tools` names need a person. A program that can ask one gives the session, or a single
+    /// [`Call`](crate::tools::Call), whom to ask; without, such calls wait for `hostel approvals`.
+    ///
+    /// ```
+    /// use std::os::fd::BorrowedFd;
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    ///
+    /// use hostel::home::Home;
+    /// use hostel::tools::{self, Asked, Asker, Call, Choice, Question, Reply};
+    /// use hostel::{Host, Options};
+    /// use serde_json::json;
+    ///
+    /// struct Careful;
+    ///
+    /// impl Asker for Careful {
+    ///     fn ask(&self, question: &Question, _: Duration, _: BorrowedFd<'_>) -> Asked {
+    ///         let choice = if question.message.contains("rm ") { Choice::Deny } else { Choice::Once };
+    ///         Asked::Answered(Reply { choice, reason: Some("nothing is removed here".into()) })
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::write(dir.path().join("config.yaml"), "approvals: {tools: [terminal]}\n")?;
+    /// # let home = Home::at(dir.path().to_owned())?;
+    /// let host = Host::open(Options { home: Some(home), backend: Some("local".into()) })?;
+    /// let session = host.session("build")?.with_asker(Arc::new(Careful));
+    /// let run = |command: &str| -> std::io::Result<_> {
+    ///     Ok(tools::call(&session, "terminal", json!({ "command": command }), &Call::new()?).value)
+    /// };
+    /// assert_eq!(run("echo hi")?["output"], "hi\n");
+    /// assert_eq!(run("rm -rf build")?["status"], "blocked");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// Fails if what is selected is unknown.

@@ -15,6 +15,7 @@ import httpx2
 import yaml
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult, ErrorData
 
 NAME, PROGRAM = sys.argv[1], sys.argv[2]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -400,6 +401,259 @@ async def check_inspector():
     assert {tool["name"] for tool in tools["tools"]} == TOOLS, tools
     called = await inspect("--method", "tools/call", "--tool-name", "terminal", "--tool-arg", "command=echo inspected")
     assert called["structuredContent"]["output"] == "inspected\n", called
+
+
+# The two ways of asking: while the request is open, and by answering it with the question.
+OLDER, NEWEST = "legacy", "2026-07-28"
+WITNESS = os.path.join(os.environ["CHECK_FOLDER"], "witness")
+RUN = {"command": f"echo run >> '{WITNESS}'; echo done"}
+
+
+def settings(**values):
+    for key, value in values.items():
+        subprocess.run([PROGRAM, "config", "set", f"approvals.{key}", value], check=True, capture_output=True)
+
+
+def runs():
+    """Returns how often the command was run."""
+    with contextlib.suppress(FileNotFoundError):
+        return len(open(WITNESS, encoding="utf-8").readlines())
+    return 0
+
+
+class Person:
+    """Answers what is asked, one answer after the other, and remembers the questions."""
+
+    def __init__(self, *answers):
+        self.answers, self.questions, self.asked = list(answers), [], asyncio.Event()
+
+    async def __call__(self, context, question):
+        self.questions.append(question)
+        self.asked.set()
+        answer = self.answers.pop(0)
+        return await answer() if callable(answer) else answer
+
+
+def says(choice, **more):
+    return ElicitResult(action="accept", content={"choice": choice, **more})
+
+
+async def never():
+    await asyncio.sleep(1000)
+
+
+async def late():
+    await asyncio.sleep(3)
+    return says("once")
+
+
+async def blocked(client, *reasons):
+    before, value = runs(), await tool(client, "terminal", RUN)
+    assert (value["status"], value["exit_code"], value["output"]) == ("blocked", -1, ""), value
+    assert all(reason in value["error"] for reason in reasons), value
+    assert "do not try the same in another way" in value["error"], value
+    assert runs() == before, value
+
+
+async def elicits(opened):
+    """Asks a person behind a client. `opened` gives a client with such a person."""
+    settings(tools="terminal")
+    person = Person(
+        says("once"), ElicitResult(action="decline"), ElicitResult(action="cancel"),
+        says("deny", reason="not on a Friday"), says("always"), says("session"),
+    )
+    async with opened(person) as client:
+        assert (await tool(client, "terminal", RUN))["output"] == "done\n"
+        question = person.questions[0]
+        assert f"    {RUN['command']}" in question.message and "`terminal`" in question.message, question
+        choices = question.requested_schema["properties"]["choice"]["enum"]
+        assert choices == ["once", "session", "deny"], question
+        await blocked(client, "a person refused")
+        await blocked(client, "a person refused")
+        await blocked(client, "a person refused", "not on a Friday")
+        await blocked(client, "a person refused")
+        assert (runs(), len(person.questions)) == (1, 5), person.questions
+        for _ in range(3):
+            assert (await tool(client, "terminal", RUN))["output"] == "done\n"
+        assert (await tool(client, "terminal", {"command": "echo other"}))["output"] == "other\n"
+        assert (runs(), len(person.questions)) == (4, 6), person.questions
+        # What needs nobody asks nobody.
+        assert (await tool(client, "process", {"action": "list"}))["processes"] == []
+        assert not waiting(), waiting()
+
+
+async def elicits_late(opened):
+    """An answer that comes too late is none."""
+    settings(tools="terminal", timeout_s="1")
+    person = Person(late, says("once"))
+    async with opened(person) as client:
+        await blocked(client, "nobody has answered")
+        await asyncio.sleep(3)
+        assert runs() == 0
+        assert (await tool(client, "terminal", RUN))["output"] == "done\n"
+        assert (runs(), len(person.questions)) == (1, 2), person.questions
+
+
+def waiting():
+    listed = subprocess.run([PROGRAM, "approvals", "list", "--json"], check=True, capture_output=True)
+    return json.loads(listed.stdout)
+
+
+async def pends(opened):
+    """A client that cannot ask is told what a person has to run."""
+    settings(tools="terminal")
+    async with opened(None) as client:
+        value = await tool(client, "terminal", RUN)
+        command = f"hostel approvals allow {value['approval_id']}"
+        assert value["status"] == "pending_approval" and f"`{command}`" in value["error"], value
+        assert (value["output"], value["exit_code"], runs()) == ("", -1, 0), value
+        (row,) = [row for row in waiting() if row["id"] == value["approval_id"]]
+        assert row["command"] == RUN["command"], row
+        subprocess.run([PROGRAM, *command.split()[1:]], check=True, capture_output=True)
+        assert (await tool(client, "terminal", RUN))["output"] == "done\n"
+        again = await tool(client, "terminal", RUN)
+        assert (again["status"], runs()) == ("pending_approval", 1), again
+
+
+def on_stdio(mode):
+    return lambda person: stdio(mode=mode, elicitation_callback=person)
+
+
+def on_http(url, mode):
+    return lambda person: http(url, mode=mode, elicitation_callback=person)
+
+
+async def both_over_http(check, **values):
+    """Each way on a server of its own: clients without sessions share one with their task."""
+    settings(**values)
+    for mode in (OLDER, NEWEST):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(WITNESS)
+        async with server() as url:
+            await check(on_http(url, mode))
+
+
+async def check_stdio_elicit():
+    await elicits(on_stdio(OLDER))
+
+
+async def check_stdio_elicit_newest():
+    await elicits(on_stdio(NEWEST))
+
+
+async def check_http_elicit():
+    await both_over_http(elicits, tools="terminal")
+
+
+async def check_stdio_elicit_late():
+    await elicits_late(on_stdio(OLDER))
+    os.remove(WITNESS)
+    await elicits_late(on_stdio(NEWEST))
+
+
+async def check_http_elicit_late():
+    await both_over_http(elicits_late, tools="terminal", timeout_s="1")
+
+
+async def thinks(opened):
+    """A person who needs longer than a client that is gone is given to come back."""
+
+    async def at_length():
+        await asyncio.sleep(7)
+        return says("once")
+
+    async with opened(Person(at_length)) as client:
+        assert (await tool(client, "terminal", RUN))["output"] == "done\n"
+
+
+async def check_http_elicit_slow():
+    await both_over_http(thinks, tools="terminal")
+
+
+async def check_elicit_none():
+    """Clients without elicitation."""
+    for mode in (OLDER, NEWEST):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(WITNESS)
+        await pends(on_stdio(mode))
+    await both_over_http(pends, tools="terminal")
+
+
+async def check_elicit_fails():
+    """A client that says it can ask, and then cannot."""
+    settings(tools="terminal")
+
+    async def cannot():
+        return ErrorData(code=-32603, message="there is no window")
+
+    async with stdio(mode=OLDER, elicitation_callback=Person(cannot)) as client:
+        value = await tool(client, "terminal", RUN)
+        assert (value["status"], runs()) == ("pending_approval", 0), value
+
+
+async def check_elicit_cancelled():
+    """A call that is cancelled while it waits for a person is not made, and the question is withdrawn."""
+    settings(tools="terminal")
+    person = Person(never, says("once"))
+    async with stdio(mode=OLDER, elicitation_callback=person) as client:
+        task = asyncio.create_task(client.call_tool("terminal", RUN))
+        await person.asked.wait()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert (await tool(client, "terminal", RUN))["output"] == "done\n"
+        assert (runs(), len(person.questions)) == (1, 2), person.questions
+    assert not waiting(), waiting()
+
+
+async def check_stdio_elicit_vanishes():
+    """A client that goes away while it is asked has said no."""
+    settings(tools="terminal")
+    for mode in (OLDER, NEWEST):
+        person = Person(never)
+        async with contextlib.AsyncExitStack() as stack:
+            client = await stack.enter_async_context(stdio(mode=mode, elicitation_callback=person))
+            task = asyncio.create_task(client.call_tool("terminal", RUN))
+            await person.asked.wait()
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        assert (runs(), waiting()) == (0, [])
+    # Without a word, and with the yes on its way when nobody reads the answer any more.
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "mcp", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    first = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "x", "version": "1"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": first},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "terminal", "arguments": RUN}},
+    ]
+    process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+    await process.stdin.drain()
+    while json.loads(await asyncio.wait_for(process.stdout.readline(), 20)).get("method") != "elicitation/create":
+        pass
+    process.stdin.close()
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert (runs(), waiting()) == (0, [])
+
+
+async def check_http_elicit_vanishes():
+    settings(tools="terminal")
+    for mode in (OLDER, NEWEST):
+        async with server() as url:
+            person = Person(never)
+            async with http(url, mode=mode, elicitation_callback=person) as client:
+                task = asyncio.create_task(client.call_tool("terminal", RUN))
+                await person.asked.wait()
+                task.cancel()
+                with contextlib.suppress(BaseException):
+                    await task
+            # Others are not held up.
+            other = Person(says("once"))
+            async with http(url, mode=mode, elicitation_callback=other) as client:
+                assert (await tool(client, "terminal", {"command": "echo on"}))["output"] == "on\n"
+        assert (runs(), waiting()) == (0, [])
 
 
 async def main():

@@ -199,8 +199,9 @@ impl Home {
         let mut command = Command::new(built().join(program));
         // The tester's own login files would be read for each new session.
         command.args(words).env("HOSTEL_HOME", self.path()).env("HOME", self.path()).stdin(Stdio::null());
-        for name in ["HOSTEL_TERMINAL_BACKEND", "ACMEBOX_TOKEN", "MISFIT", "MISFIT_TOKEN", "EDITOR", "VISUAL"]
-        {
+        let own = ["HOSTEL_TERMINAL_BACKEND", "ACMEBOX_TOKEN", "MISFIT", "MISFIT_TOKEN", "EDITOR", "VISUAL"];
+        // The tester's own shell may be a command of Hostel's.
+        for name in own.into_iter().chain(["HOSTEL_CALL"]) {
             command.env_remove(name);
         }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod abi;
+mod approvals;
 mod bubblewrap;
 mod check;
 mod config;

@@ -11,7 +11,7 @@ use hostel_tests::{finish, on_every_backend};
 use rustix::process::Signal;
 
 /// Returns the program that runs this shell text on a terminal of its own, in which `HOSTEL` stands for Hostel.
-fn on_a_terminal(home: &TidyHome, script: &str) -> Command {
+pub(crate) fn on_a_terminal(home: &TidyHome, script: &str) -> Command {
     let program = home.command("hostel", &[]).get_program().to_string_lossy().into_owned();
     let file = home.path().join("on-a-terminal.sh");
     fs::write(&file, script.replace("HOSTEL", &format!("'{program}'"))).unwrap();

@@ -69,6 +69,16 @@ pub(super) enum Command {
         #[command(subcommand)]
         action: Env,
     },
+    /// Allow and refuse what agents have asked for
+    #[command(
+        after_help = "Examples:\n  hostel config set approvals.tools terminal,patch\n  hostel approvals list\n  \
+                            hostel approvals allow appr_0123456789ab\n  \
+                            hostel approvals deny appr_0123456789ab --reason 'use make clean'"
+    )]
+    Approvals {
+        #[command(subcommand)]
+        action: super::approvals::Approvals,
+    },
     /// Show what is selected, and from where
     #[command(after_help = "Example:\n  HOSTEL_TERMINAL_BACKEND=local hostel status")]
     Status {

@@ -1,6 +1,8 @@
 //! The command line: parse, call, print. No rule lives here.
 
+mod approvals;
 mod args;
+mod asking;
 mod backends;
 mod call;
 mod check;
@@ -84,6 +86,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Plugins { action } => return plugins::run(action, &mut out),
         Command::Backends { json } => backends::list(&World::open(Options::default())?, json, &mut out)?,
         Command::Env { action } => return env::run(action, &mut out),
+        Command::Approvals { action } => return approvals::run(action, &mut out),
         Command::Status { json } => {
             let mut world = World::open(Options::default())?;
             world.catalog.look_at_libraries();

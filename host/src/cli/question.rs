@@ -10,7 +10,9 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcsetattr,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 /// What a terminal sends for Ctrl-C where it makes no signal of it, and for the end of input.
@@ -23,6 +25,12 @@ const LONGEST: usize = 64 * 1024;
 /// Whether somebody is there to be asked.
 pub(super) fn somebody_is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Forgets what was typed so far: it was no answer to what is asked next.
+pub(super) fn forget_typed() -> io::Result<()> {
+    let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+    Ok(tcflush(&terminal, QueueSelector::IFlush)?)
 }
 
 /// Asks for one line. Fails with [`io::ErrorKind::Interrupted`] where the person, or a signal, ended it.

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use super::asking;
 use super::failure::{FAILED, Failure};
 use super::print::{Out, say};
 use crate::embedded::Host;
@@ -20,6 +21,7 @@ const LONGEST: u64 = 64 * 1024 * 1024;
     after_help = "Examples:\n  hostel tool --list\n  hostel tool --list --schema\n  hostel tool terminal --json '{\"command\": \"make\"}'\n  \
     hostel tool read_file --json '{\"path\": \"src/main.rs\", \"offset\": 10}' --task build\n  \
     printf '{\"path\": \"a.txt\"}' | hostel tool read_file --json -\n\n\
+    What `approvals.tools` names is asked about on the terminal, or else waits for `hostel approvals`.\n\n\
     Exit codes: 0 done, 1 the call failed (the result's `error` says why), 2 wrong usage"
 )]
 pub(super) struct Tool {
@@ -91,7 +93,10 @@ fn call(name: &str, arguments: &Tool, out: &mut Out) -> Result<u8, Failure> {
     }
     let session = host.session(&arguments.task)?;
     let failed = |error: std::io::Error| Failure::new(format!("failed to start the call: {error}"));
-    let call = Call::new().map_err(failed)?;
+    let mut call = Call::new().map_err(failed)?;
+    if let Some(asker) = asking::asker() {
+        call = call.with_asker(asker);
+    }
     call.cancel().on_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map_err(failed)?;
     let answer = tools::call(&session, name, Value::Object(object), &call);
     call.cancel().over();

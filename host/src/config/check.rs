@@ -100,7 +100,9 @@ pub(super) fn expected(value: &Value, holds: &Type) -> String {
             "the backend name is empty".into()
         }
         Ok(_) if matches!(holds, Type::Text | Type::Backend) => "text is expected; put it in quotes".into(),
-        Ok(_) if matches!(holds, Type::List) => "a list is expected, such as `[a, b]`".into(),
+        Ok(_) if matches!(holds, Type::List | Type::Words(_)) => {
+            "a list is expected, such as `[a, b]`".into()
+        }
         Ok(_) => "it must be written without quotes".into(),
     }
 }

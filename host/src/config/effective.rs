@@ -223,6 +223,20 @@ impl Config {
         Ok(setting.value.as_str().map(str::to_owned))
     }
 
+    /// Returns the word at `key`, which has one by default. A bare `off` is a word too, whatever a reader of YAML takes it for.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what stands there is none of the key's words.
+    pub fn word(&self, key: &str) -> Result<String, ConfigError> {
+        let setting = self.declared(key)?;
+        match &setting.value {
+            Value::String(word) => Ok(word.clone()),
+            Value::Bool(word) => Ok(if *word { "on" } else { "off" }.to_owned()),
+            _ => Err(Self::misfit(key, &setting, "it is no word")),
+        }
+    }
+
     /// Returns the texts at `key`.
     ///
     /// # Errors

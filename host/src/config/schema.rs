@@ -26,6 +26,8 @@ pub enum Type {
     },
     /// A list of texts.
     List,
+    /// A list of these words.
+    Words(Vec<String>),
     /// Further keys.
     Section,
 }
@@ -54,6 +56,7 @@ pub enum Holds {
     SecondsOrNone,
     Whole(u32),
     List,
+    Words(&'static [&'static str]),
     Section,
 }
 
@@ -62,15 +65,20 @@ impl Holds {
         match self {
             Self::Text => Type::Text,
             Self::Backend => Type::Backend,
-            Self::Choice(words) => Type::Choice(words.iter().map(|word| (*word).to_owned()).collect()),
+            Self::Choice(words) => Type::Choice(owned(words)),
             Self::Boolean => Type::Boolean,
             Self::Seconds => Type::Number { min: 0.001, whole: false },
             Self::SecondsOrNone => Type::Number { min: 0.0, whole: false },
             Self::Whole(min) => Type::Number { min: min.into(), whole: true },
             Self::List => Type::List,
+            Self::Words(words) => Type::Words(owned(words)),
             Self::Section => Type::Section,
         }
     }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 const fn key(key: &'static str, holds: Holds, default: &'static str, about: &'static str) -> Declared {
@@ -80,6 +88,10 @@ const fn key(key: &'static str, holds: Holds, default: &'static str, about: &'st
 /// Where a plugin can run.
 const ISOLATIONS: &[&str] = &["process", "in_process"];
 
+/// The names of the tools. They are declared on a floor above, where a test holds the two lists together.
+pub const TOOLS: &[&str] =
+    &["terminal", "process", "read_file", "write_file", "patch", "search_files", "execute_code"];
+
 /// Every declared key, by name.
 pub const KEYS: &[Declared] = &[
     key("approvals.allow", Holds::List, "", "commands that run without asking"),
@@ -88,9 +100,10 @@ pub const KEYS: &[Declared] = &[
         "approvals.mode",
         Holds::Choice(&["ask", "off", "deny"]),
         "ask",
-        "what happens to dangerous commands",
+        "whether a person is asked, what would be asked is refused, or nothing is asked",
     ),
-    key("approvals.timeout_s", Holds::Seconds, "60", "seconds to wait for an answer"),
+    key("approvals.timeout_s", Holds::Seconds, "60", "seconds that a person is waited for"),
+    key("approvals.tools", Holds::Words(TOOLS), "", "tools each call of which needs a person's yes"),
     key("outputs.keep_s", Holds::Seconds, "604800", "seconds that a whole output is kept for"),
     key("outputs.max_bytes", Holds::Whole(1), "1073741824", "bytes that are kept of one whole output"),
     key(
@@ -271,6 +284,9 @@ pub fn find(key: &Key) -> Found {
             // `plugins.enabled.0`: an item of a list.
             Holds::List if parts.len() == pattern.len() + 1 && is_index(&parts[common]) => {
                 return Found::Declared(Type::Text);
+            }
+            Holds::Words(words) if parts.len() == pattern.len() + 1 && is_index(&parts[common]) => {
+                return Found::Declared(Type::Choice(owned(words)));
             }
             _ => {}
         }

@@ -17,6 +17,9 @@ pub enum ValueError {
     /// It is a number out of range.
     #[error("`{0}` is too large")]
     Large(String),
+    /// An item of a list is none of the words that are known.
+    #[error("`{0}` is unknown: use one of `{1}`")]
+    Word(String, String),
     /// The key is a section.
     #[error("it is a section; set one of the keys in it")]
     Section,
@@ -45,6 +48,14 @@ pub fn read(text: &str, holds: &Type) -> Result<Value, ValueError> {
         },
         Type::Number { min, whole } => number(text, *min, *whole),
         Type::List => list(text).map_or_else(|| wrong("a list such as `[a, b]` or `a,b`"), Ok),
+        Type::Words(words) => {
+            let value = read(text, &Type::List)?;
+            let mut items = value.as_sequence().into_iter().flatten().filter_map(Value::as_str);
+            match items.find(|item| !words.iter().any(|word| word == item)) {
+                Some(item) => Err(ValueError::Word(item.escape_debug().to_string(), words.join("`, `"))),
+                None => Ok(value),
+            }
+        }
         Type::Section => Err(ValueError::Section),
     }
 }
@@ -100,6 +111,11 @@ pub fn fits(value: &Value, holds: &Type) -> bool {
             value >= *min && value <= largest(*whole) && (!whole || value.fract() == 0.0)
         }),
         Type::List => value.as_sequence().is_some_and(|items| items.iter().all(Value::is_string)),
+        Type::Words(words) => {
+            let known =
+                |item: &Value| item.as_str().is_some_and(|item| words.iter().any(|word| word == item));
+            value.as_sequence().is_some_and(|items| items.iter().all(known))
+        }
         Type::Section => value.is_mapping() || value.is_null(),
     }
 }
@@ -169,6 +185,15 @@ mod tests {
         for bad in ["a,,b", "[a", "[{x: 1}]"] {
             assert!(read(bad, &Type::List).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_list_of_words_names_the_one_that_is_unknown() {
+        let words = Type::Words(vec!["terminal".into(), "patch".into()]);
+        assert_eq!(shown(&read("patch,terminal", &words).unwrap()), "[patch, terminal]");
+        assert!(fits(&read("", &words).unwrap(), &words) && !fits(&read("a", &Type::List).unwrap(), &words));
+        let error = read("[patch, termnal]", &words).unwrap_err().to_string();
+        assert_eq!(error, "`termnal` is unknown: use one of `terminal`, `patch`");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::create::{Purpose, request};
 use super::ledger::{Claim, Ledger};
 use super::live::{CLEANUP_LIMIT, calls_of};
+use crate::policy::approvals::Store;
 use crate::registry::Entry;
 use crate::world::World;
 
@@ -101,6 +102,11 @@ pub fn cleanup(
         let destroyed = destroy(world, entry, task, &mut report.warnings).map_err(by_force);
         tolerate(destroyed, force, &mut report).map_err(about)?;
     }
+    // What was allowed was allowed in this environment, and not in the next one of its task.
+    let forgotten = Store::of(&world.home).forget(backend, task);
+    let forgotten =
+        forgotten.map_err(|error| by_force(Error::io("failed to remove what was allowed in it", &error)));
+    tolerate(forgotten, force, &mut report).map_err(about)?;
     let removed = match claim {
         Some(claim) => claim.remove(),
         None => ledger.remove_by_force(backend, task),

@@ -14,13 +14,13 @@ use rmcp::model::{
     CancelledNotificationParam, ClientCapabilities, ClientResult, ElicitRequest, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationSchema, ErrorData, RequestId, ServerRequest,
 };
-use rmcp::service::{Peer, PeerRequestOptions};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use crate::tools::{Asker, Choice, Question, Reply};
+use crate::tools::{Asked, Asker, Choice, Question, Reply};
 
 /// The most characters of a person's reason.
 const LONGEST_REASON: usize = 1000;
@@ -31,7 +31,7 @@ pub(super) struct Ask {
     pub(super) question: Question,
     /// How long is left to answer it.
     pub(super) until: Instant,
-    reply: Arc<Mutex<Option<Reply>>>,
+    asked: Arc<Mutex<Asked>>,
     /// Wakes whoever waits, also when this is dropped without an answer.
     _waiting: PipeWriter,
 }
@@ -40,8 +40,19 @@ impl Ask {
     /// Hands over the answer.
     pub(super) fn answer(self, reply: Reply) {
         let offered = reply.choice == Choice::Deny || self.question.choices.contains(&reply.choice);
-        let reply = if offered { reply } else { Reply::deny() };
-        *self.reply.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply);
+        self.end(Asked::Answered(if offered { reply } else { Reply::deny() }));
+    }
+
+    /// Hands over what came of it.
+    pub(super) fn settle(self, asked: Asked) {
+        match asked {
+            Asked::Answered(reply) => self.answer(reply),
+            other => self.end(other),
+        }
+    }
+
+    fn end(self, asked: Asked) {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = asked;
     }
 }
 
@@ -57,14 +68,17 @@ impl Elicit {
 }
 
 impl Asker for Elicit {
-    fn ask(&self, question: &Question, limit: Duration, cancel: BorrowedFd<'_>) -> Option<Reply> {
-        let until = Instant::now().checked_add(limit)?;
-        let (answered, waiting) = io::pipe().ok()?;
-        let reply = Arc::<Mutex<Option<Reply>>>::default();
-        let ask = Ask { question: question.clone(), until, reply: Arc::clone(&reply), _waiting: waiting };
-        self.0.send(ask).ok()?;
+    fn ask(&self, question: &Question, limit: Duration, cancel: BorrowedFd<'_>) -> Asked {
+        let (Some(until), Ok((answered, waiting))) = (Instant::now().checked_add(limit), io::pipe()) else {
+            return Asked::Nobody;
+        };
+        let asked = Arc::new(Mutex::new(Asked::Unanswered));
+        let ask = Ask { question: question.clone(), until, asked: Arc::clone(&asked), _waiting: waiting };
+        if self.0.send(ask).is_err() {
+            return Asked::Unanswered;
+        }
         wait(answered.as_fd(), cancel, until);
-        reply.lock().unwrap_or_else(PoisonError::into_inner).take()
+        std::mem::replace(&mut *asked.lock().unwrap_or_else(PoisonError::into_inner), Asked::Unanswered)
     }
 }
 
@@ -90,23 +104,33 @@ pub(super) fn is_possible(capabilities: Option<&ClientCapabilities>) -> bool {
     elicitation.is_some_and(|kinds| kinds.form.is_some() || kinds.url.is_none())
 }
 
-/// Asks a client while its request is open. None if it does not answer in time. The question is withdrawn where the wait is given up.
-pub(super) async fn ask(peer: &Peer<RoleServer>, ask: &Ask) -> Option<Reply> {
-    let form = form(&ask.question).ok()?;
+/// Asks a client while its request is open. The question is withdrawn where the wait is given up.
+pub(super) async fn ask(peer: &Peer<RoleServer>, ask: &Ask) -> Asked {
+    let Ok(form) = form(&ask.question) else { return Asked::Nobody };
     let mut options = PeerRequestOptions::no_options();
     options.timeout = Some(ask.until.saturating_duration_since(Instant::now()));
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
-    let handle = peer.send_request_with_option(request, options).await.ok()?;
+    let handle = match peer.send_request_with_option(request, options).await {
+        Ok(handle) => handle,
+        Err(error) => return unanswered(&error),
+    };
     let mut open = Open(Some((peer.clone(), handle.id.clone())));
     let answer = handle.await_response().await;
     open.0 = None;
     match answer {
-        Ok(ClientResult::ElicitResult(result)) => Some(read(&result)),
-        Ok(_) => None,
-        Err(error) => {
-            tracing::debug!(%error, "the client did not answer a question");
-            None
-        }
+        Ok(ClientResult::ElicitResult(result)) => Asked::Answered(read(&result)),
+        // It was an answer, but no yes.
+        Ok(_) => Asked::Answered(Reply::deny()),
+        Err(error) => unanswered(&error),
+    }
+}
+
+fn unanswered(error: &ServiceError) -> Asked {
+    tracing::debug!(%error, "the client did not answer a question");
+    match error {
+        // It says that it can ask, and cannot.
+        ServiceError::McpError(_) => Asked::Nobody,
+        _ => Asked::Unanswered,
     }
 }
 
@@ -128,17 +152,20 @@ impl Drop for Open {
 ///
 /// Fails if the form is none, which would be our own fault.
 pub(super) fn form(question: &Question) -> Result<ElicitRequestParams, ErrorData> {
-    let mut names: Vec<&str> = question.choices.iter().map(|choice| choice.as_str()).collect();
-    if !question.choices.contains(&Choice::Deny) {
-        names.push(Choice::Deny.as_str());
+    let mut choices = question.choices.clone();
+    if !choices.contains(&Choice::Deny) {
+        choices.push(Choice::Deny);
     }
+    let names: Vec<&str> = choices.iter().map(|choice| choice.as_str()).collect();
+    let meanings: Vec<String> =
+        choices.iter().map(|choice| format!("{}: {}", choice.as_str(), meaning(*choice))).collect();
     let schema = json!({
         "type": "object",
         "properties": {
             "choice": {
                 "type": "string",
                 "title": "Allow it?",
-                "description": "once: this time; session: until the session ends; always: from now on; deny: no",
+                "description": meanings.join("; "),
                 "enum": names,
             },
             "reason": {
@@ -157,6 +184,16 @@ pub(super) fn form(question: &Question) -> Result<ElicitRequestParams, ErrorData
         message: question.message.clone(),
         requested_schema: schema,
     })
+}
+
+/// Says what a choice means.
+fn meaning(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Once => "this time",
+        Choice::Session => "until the session ends",
+        Choice::Always => "from now on",
+        Choice::Deny => "no",
+    }
 }
 
 /// Reads a form that has come back. What is not clearly a yes is a no.
@@ -215,6 +252,8 @@ mod tests {
             json!(["once", "session", "deny"])
         );
         assert_eq!(form["requestedSchema"]["required"], json!(["choice"]));
+        let about = &form["requestedSchema"]["properties"]["choice"]["description"];
+        assert_eq!(about, "once: this time; session: until the session ends; deny: no");
     }
 
     #[test]
@@ -230,24 +269,28 @@ mod tests {
 
         let waiting = asking(long);
         asks.blocking_recv().unwrap().answer(reply(Choice::Once));
-        assert_eq!(waiting.join().unwrap(), Some(reply(Choice::Once)));
+        assert_eq!(waiting.join().unwrap(), Asked::Answered(reply(Choice::Once)));
 
         let waiting = asking(long);
-        asks.blocking_recv().unwrap().answer(reply(Choice::Always));
-        assert_eq!(waiting.join().unwrap(), Some(Reply::deny()), "it was not offered");
+        asks.blocking_recv().unwrap().settle(Asked::Answered(reply(Choice::Always)));
+        assert_eq!(waiting.join().unwrap(), Asked::Answered(Reply::deny()), "it was not offered");
+
+        let waiting = asking(long);
+        asks.blocking_recv().unwrap().settle(Asked::Nobody);
+        assert_eq!(waiting.join().unwrap(), Asked::Nobody);
 
         let waiting = asking(long);
         drop(asks.blocking_recv());
-        assert_eq!(waiting.join().unwrap(), None);
+        assert_eq!(waiting.join().unwrap(), Asked::Unanswered);
 
         let waiting = asking(Duration::from_millis(20));
         let _unanswered = asks.blocking_recv();
-        assert_eq!(waiting.join().unwrap(), None);
+        assert_eq!(waiting.join().unwrap(), Asked::Unanswered);
 
         let waiting = asking(long);
         let _unanswered = asks.blocking_recv();
         cancel.cancel();
-        assert_eq!(waiting.join().unwrap(), None);
+        assert_eq!(waiting.join().unwrap(), Asked::Unanswered);
     }
 
     #[test]

@@ -28,7 +28,7 @@ use super::progress::Pump;
 use super::resources;
 use super::running::{Came, Running};
 use super::session::Client;
-use crate::tools::{self, Answer, AnyTool, Reply};
+use crate::tools::{self, Answer, AnyTool, Asked, Reply};
 
 /// The question of a call, among those that a request is answered with.
 const APPROVAL: &str = "approval";
@@ -102,14 +102,12 @@ impl Server {
         let came = loop {
             match running.next().await {
                 Came::Ask(ask) if !asks_by_answer(context) => {
-                    let reply = tokio::select! {
-                        reply = elicit::ask(&context.peer, &ask) => reply,
+                    let asked = tokio::select! {
+                        asked = elicit::ask(&context.peer, &ask) => asked,
                         // It may have been cancelled meanwhile.
-                        () = running.ended() => None,
+                        () = running.ended() => Asked::Unanswered,
                     };
-                    if let Some(reply) = reply {
-                        ask.answer(reply);
-                    }
+                    ask.settle(asked);
                 }
                 came => break came,
             }

@@ -1,5 +1,6 @@
 //! Rules that every face obeys. Each asks the registry, and none knows a backend by its name.
 
+pub mod approvals;
 pub mod commands;
 pub mod cwd;
 mod expansion;

@@ -1,7 +1,7 @@
 //! Asks whoever sits behind an agent whether something may be done.
 //!
-//! A tool knows what is to be asked, and a face knows whom: a person at a terminal, or the client of a protocol. Where there is
-//! nobody, or nobody answers in time, there is no reply, and that is never a yes.
+//! A tool knows what is to be asked, and a face knows whom: a person at a terminal, or the client of a protocol. That nobody has
+//! answered in time is never a yes, and neither is that there is nobody; but in the latter case there may be another way to ask.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -67,10 +67,27 @@ impl Reply {
     }
 }
 
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// Somebody has answered.
+    Answered(Reply),
+    /// Nobody has answered in time, or the caller gave up.
+    Unanswered,
+    /// Nobody can be asked.
+    Nobody,
+}
+
 /// Somebody who can ask.
 pub trait Asker: Send + Sync {
-    /// Asks, and waits until there is a reply, `limit` is over, or `cancel` becomes readable. None where nobody has answered.
-    fn ask(&self, question: &Question, limit: Duration, cancel: BorrowedFd<'_>) -> Option<Reply>;
+    /// Asks, and waits until there is a reply, `limit` is over, or `cancel` becomes readable.
+    fn ask(&self, question: &Question, limit: Duration, cancel: BorrowedFd<'_>) -> Asked;
+
+    /// Returns whether the session that is asked about goes on in other programs, so that an answer for the session has to be kept
+    /// for them. By default it ends with this one.
+    fn is_for_all_programs(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

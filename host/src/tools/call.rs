@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ask::{Asker, Question, Reply};
+use super::ask::{Asked, Asker, Question};
 use crate::exec::Cancel;
 
 /// Hears what a command prints, as it is printed.
@@ -92,10 +92,16 @@ impl Call {
         self.is_scripts
     }
 
-    /// Asks the person behind the caller. None where there is nobody, nobody answers within `limit`, or the caller gave up.
+    /// Returns whoever can ask the person behind the caller, if there is somebody.
     #[must_use]
-    pub fn ask(&self, question: &Question, limit: Duration) -> Option<Reply> {
-        self.asker.as_ref()?.ask(question, limit, self.cancel_fd())
+    pub fn asker(&self) -> Option<&Arc<dyn Asker>> {
+        self.asker.as_ref()
+    }
+
+    /// Asks the person behind the caller, who has `limit` to answer.
+    #[must_use]
+    pub fn ask(&self, question: &Question, limit: Duration) -> Asked {
+        self.asker.as_ref().map_or(Asked::Nobody, |asker| asker.ask(question, limit, self.cancel_fd()))
     }
 
     /// Passes on some output.

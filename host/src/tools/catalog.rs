@@ -31,17 +31,40 @@ pub fn all() -> &'static [AnyTool] {
     TOOLS
 }
 
-/// Calls the tool `name`. Every face comes through here.
+/// Calls the tool `name`. Every face comes through here, and from here through the gate (`gate.rs`).
 #[must_use]
+#[allow(clippy::needless_pass_by_value, reason = "whoever makes a call has no more use for them")]
 pub fn call(session: &Session, name: &str, arguments: Value, call: &Call) -> Answer {
     if let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) {
         if name != SearchFiles::NAME {
             // Only a search that follows on the same one is a repetition.
             session.memory.searches.lock().unwrap_or_else(PoisonError::into_inner).forget();
         }
-        return tool.run(session, arguments, call);
+        return tool.run(session, &arguments, call);
     }
     let known: Vec<_> = TOOLS.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let message = format!("there is no tool `{}`: use one of {}", name.escape_debug(), known.join(", "));
     Answer { value: json!({ "error": message }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::schema;
+
+    #[test]
+    fn the_configuration_knows_every_tool() {
+        let tools: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
+        assert_eq!(schema::TOOLS, tools);
+    }
+
+    #[test]
+    fn every_result_can_say_that_it_was_not_allowed() {
+        for tool in TOOLS {
+            let schema = tool.output_schema();
+            for name in ["status", "approval_id", "error"] {
+                assert!(!schema["properties"][name].is_null(), "{}: {name}", tool.name);
+            }
+        }
+    }
 }

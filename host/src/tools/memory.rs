@@ -1,5 +1,6 @@
 //! What the tools of a session remember from one call to the next.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use super::files::Reads;
@@ -10,6 +11,8 @@ use super::terminal::Remembered;
 /// What the tools of a session remember.
 #[derive(Default)]
 pub(super) struct Memory {
+    /// What a person has allowed as long as the session lasts, by scope.
+    pub(super) allowed: Mutex<BTreeSet<String>>,
     pub(super) patch_failures: Mutex<Failures>,
     pub(super) reads: Mutex<Reads>,
     pub(super) searches: Mutex<Searches>,

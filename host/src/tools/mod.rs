@@ -8,6 +8,7 @@ mod call;
 mod catalog;
 mod code;
 mod files;
+mod gate;
 mod memory;
 mod patch;
 mod process;
@@ -19,7 +20,7 @@ mod terminal;
 mod told;
 mod tool;
 
-pub use ask::{Asker, Choice, Question, Reply};
+pub use ask::{Asked, Asker, Choice, Question, Reply};
 pub use call::{Call, Listener};
 pub use catalog::{all, call};
 pub use script::{Ran, Script};

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use hostel_plugin_api::{Error, ExecOutcome, ExecRequest};
+use hostel_plugin_api::{Error, ErrorKind, ExecOutcome, ExecRequest};
 
+use super::ask::Asker;
 use super::memory::Memory;
 use crate::Host;
 use crate::environments::SharedIo;
+use crate::policy::approvals::Rules;
 use crate::processes::Processes;
 use crate::registry::Entry;
 use crate::world::World;
@@ -17,6 +19,8 @@ pub struct Session {
     entry: Arc<Entry>,
     processes: Processes,
     task: String,
+    rules: Rules,
+    asker: Option<Arc<dyn Asker>>,
     /// What the tools remember from one call to the next.
     pub(super) memory: Memory,
 }
@@ -25,8 +29,27 @@ impl Session {
     /// Begins a session in the environment of `task` on the selected backend. Nothing is made yet.
     pub(crate) fn new(host: Host, task: &str) -> Result<Self, Error> {
         let entry = Arc::clone(host.world().selected()?);
-        let processes = host.processes();
-        Ok(Self { host, entry, processes, task: task.to_owned(), memory: Memory::default() })
+        let rules = Rules::read(&host.world().config)
+            .map_err(|error| Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started())?;
+        let (processes, task, memory) = (host.processes(), task.to_owned(), Memory::default());
+        Ok(Self { host, entry, processes, task, rules, asker: None, memory })
+    }
+
+    /// Lets `asker` ask the person behind the session, in calls that have nobody of their own to ask.
+    #[must_use]
+    pub fn with_asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.asker = Some(asker);
+        self
+    }
+
+    /// Whoever can ask the person behind the session.
+    pub(super) fn asker(&self) -> Option<&Arc<dyn Asker>> {
+        self.asker.as_ref()
+    }
+
+    /// Which calls need a person.
+    pub(super) fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// The home, the configuration and the backends.

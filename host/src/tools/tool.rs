@@ -3,11 +3,12 @@
 use hostel_plugin_api::Error;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde::{Deserialize as _, Serialize};
+use serde_json::{Map, Value, json};
 
 use super::call::Call;
+use super::gate::{self, Refusal};
 use super::session::Session;
 
 /// What a tool does to the world: hints for whoever decides which calls need a person.
@@ -98,7 +99,7 @@ pub struct AnyTool {
     pub effects: Effects,
     input: fn() -> Map<String, Value>,
     output: fn() -> Map<String, Value>,
-    run: fn(&Session, Value, &Call) -> Answer,
+    run: fn(&Session, &Value, &Call) -> Answer,
 }
 
 /// What a tool answers.
@@ -116,9 +117,8 @@ impl Answer {
     }
 
     fn of(output: &impl Serialize) -> Self {
-        let value = serde_json::to_value(output).unwrap_or_else(
-            |error| serde_json::json!({ "error": format!("failed to write the result: {error}") }),
-        );
+        let value = serde_json::to_value(output)
+            .unwrap_or_else(|error| json!({ "error": format!("failed to write the result: {error}") }));
         Self { value }
     }
 }
@@ -133,7 +133,7 @@ impl AnyTool {
             description: T::DESCRIPTION,
             effects: T::EFFECTS,
             input: schema::<T::Input>,
-            output: schema::<T::Output>,
+            output: output::<T>,
             run: run::<T>,
         }
     }
@@ -150,22 +150,48 @@ impl AnyTool {
         (self.output)()
     }
 
-    /// Calls it. What it is given that does not fit is said in the answer.
+    /// Calls it, if it is allowed. What it is given that does not fit is said in the answer.
     #[must_use]
-    pub fn run(&self, session: &Session, arguments: Value, call: &Call) -> Answer {
+    pub(super) fn run(&self, session: &Session, arguments: &Value, call: &Call) -> Answer {
         (self.run)(session, arguments, call)
     }
 }
 
-fn run<T: Tool>(session: &Session, arguments: Value, call: &Call) -> Answer {
-    let output = match serde_json::from_value::<T::Input>(arguments) {
-        Ok(input) => T::run(session, input, call),
-        Err(error) => T::failed(
-            Failure::new(format!("`{}` was called with arguments that do not fit: {error}", T::NAME))
-                .with_hint("correct the arguments and call it again"),
-        ),
+fn run<T: Tool>(session: &Session, arguments: &Value, call: &Call) -> Answer {
+    let input = match T::Input::deserialize(arguments) {
+        Ok(input) => input,
+        Err(error) => {
+            let message = format!("`{}` was called with arguments that do not fit: {error}", T::NAME);
+            let hint = "correct the arguments and call it again";
+            return Answer::of(&T::failed(Failure::new(message).with_hint(hint)));
+        }
     };
-    Answer::of(&output)
+    // Nobody is asked about what cannot be meant.
+    match gate::pass(session, T::NAME, arguments, call) {
+        Ok(()) => Answer::of(&T::run(session, input, call)),
+        Err(refusal) => refused::<T>(refusal),
+    }
+}
+
+/// Makes the answer to a call that was not allowed. It has two members more than other failures.
+fn refused<T: Tool>(refusal: Refusal) -> Answer {
+    let mut answer = Answer::of(&T::failed(refusal.failure));
+    if let Value::Object(members) = &mut answer.value {
+        members.insert(gate::STATUS.into(), refusal.status.into());
+        members.extend(refusal.approval_id.map(|id| (gate::APPROVAL_ID.into(), id.into())));
+    }
+    answer
+}
+
+/// Returns the schema of what a tool answers, with what the gate may add.
+fn output<T: Tool>() -> Map<String, Value> {
+    let mut schema = schema::<T::Output>();
+    if let Some(Value::Object(members)) = schema.get_mut("properties") {
+        for (name, about) in gate::MEMBERS {
+            members.entry(name).or_insert_with(|| json!({ "type": "string", "description": about }));
+        }
+    }
+    schema
 }
 
 /// Returns a schema without references to other places, which not every client follows.

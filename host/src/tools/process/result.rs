@@ -13,7 +13,8 @@ use crate::tools::tool::Failure;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(in crate::tools) struct Reply {
     /// `poll`, `log`: `running` or `exited`. `wait`: `exited`, `timeout` or `interrupted`. `kill`: `killed` or `already_exited`.
-    /// `write`, `submit`, `close`, `resize`, `signal`, `renew`: `ok`. A failure: `not_found`, `already_exited` or `error`.
+    /// `write`, `submit`, `close`, `resize`, `signal`, `renew`: `ok`. A failure: `not_found`, `already_exited` or `error`; a call that
+    /// was not allowed: `blocked`, or `pending_approval` where a person must allow it first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<&'static str>,
     /// The process.

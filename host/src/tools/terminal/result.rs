@@ -22,7 +22,8 @@ pub(in crate::tools) struct Outcome {
     /// Why there is no exit code; null where there is one.
     pub(super) error: Option<String>,
     /// `blocked`: refused by a rule. `error`: the call failed. `degraded`: the backend does not answer now; try again later.
-    /// `yielded_to_background`: it was asked to run longer than a command in the foreground may.
+    /// `yielded_to_background`: it was asked to run longer than a command in the foreground may. `pending_approval`: a person must
+    /// allow it first, and `error` says how.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<&'static str>,
     /// The background process, for the tool `process`.
