@@ -109,6 +109,7 @@ struct Control {
     descriptors: [c_int; MOST_DESCRIPTORS],
 }
 
+const SHUT_RD: usize = 0;
 const POLLIN: i16 = 1;
 const POLLHUP: i16 = 0x10;
 
@@ -188,8 +189,12 @@ unsafe fn wait_for_request(bash: &Bash, ring: usize, requests: usize) {
         let mut request = Request { magic: 0, flags: 0, mark: [0; LONGEST_MARK] };
         let mut control = Control { length: 0, level: 0, kind: 0, descriptors: [-1; MOST_DESCRIPTORS] };
         let got = loop {
-            let ready = is_ready([requests, ring], [POLLIN, 0]);
-            let got = if ready { receive(requests, &mut request, &mut control) } else { 0 };
+            if !is_ready([requests, ring], [POLLIN, 0]) {
+                // From here on the host cannot send any more, and what came just before that is still received: a request that nobody
+                // reads would be a command that fails.
+                sys::call(sys::SHUTDOWN, [requests, SHUT_RD, 0, 0, 0, 0]);
+            }
+            let got = receive(requests, &mut request, &mut control);
             if got != sys::EINTR {
                 break got;
             }

@@ -4,6 +4,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -77,6 +79,51 @@ fn descendants() -> Vec<Process> {
         below.extend(children);
     }
     below
+}
+
+/// Catches `SIGCHLD` from here on, as the program itself does: the end of every child then interrupts whatever waits in a thread.
+///
+/// # Panics
+///
+/// Panics if it cannot be caught.
+pub fn catch_ends_of_children() {
+    signal_hook::flag::register(signal_hook::consts::SIGCHLD, Arc::default())
+        .expect("a signal can be caught");
+}
+
+/// Sends `SIGCHLD` to every thread of this process, and of Hostel's processes below it, again and again until `body` is done.
+pub fn interrupting<T>(body: impl FnOnce() -> T) -> T {
+    /// Says that it is over, also where `body` panics.
+    struct Over<'a>(&'a AtomicBool);
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _over = Over(&over);
+        scope.spawn(|| {
+            while !over.load(Ordering::SeqCst) {
+                for thread in threads_of_hostel() {
+                    // It may have ended in the meantime.
+                    let _ = kill_process(thread, Signal::CHILD);
+                }
+                thread::yield_now();
+            }
+        });
+        body()
+    })
+}
+
+fn threads_of_hostel() -> Vec<Pid> {
+    let is_ours = |pid: &i32| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("hostel"))
+    };
+    let below = descendants().into_iter().map(|process| process.0).filter(is_ours);
+    let all = below.chain([i32::try_from(std::process::id()).unwrap_or(0)]);
+    let tasks = all.flat_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten());
+    tasks.filter_map(|task| Pid::from_raw(task.file_name().to_str()?.parse().ok()?)).collect()
 }
 
 /// What this process and those below it hold.

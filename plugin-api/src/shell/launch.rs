@@ -17,6 +17,7 @@ use super::environ::{MARK, Variables};
 use super::prelude;
 use super::record::Record;
 use super::resident::{NoCopy, Resident};
+use super::residents::Residents;
 use super::session::ShellEnvironment;
 use super::state::SessionState;
 use super::transport::{Launch, Process, Transport};
@@ -65,6 +66,13 @@ pub(super) struct Kept {
     /// Whether a command has run. A session of one command has no use for a resident.
     used: bool,
     resident: Option<Resident>,
+}
+
+impl Kept {
+    /// Does without the resident until the next one is there.
+    pub(super) fn let_go(&mut self) {
+        self.resident = None;
+    }
 }
 
 /// What a shell is handed: the command, and a place for its state.
@@ -170,6 +178,9 @@ impl<T: Transport> ShellEnvironment<T> {
             // The next command will find it ready. Without one it is slower, and nothing else.
             let new = Resident::start(&self.shell, plan.variables, self.outer_marks(), state);
             kept.resident = new.ok();
+            if kept.resident.is_some() {
+                Residents::shared().note(&self.kept);
+            }
             return Ok(None);
         };
         let script = Script::new(Some(&prelude), command).map_err(|error| handing(&error))?;
@@ -178,7 +189,10 @@ impl<T: Transport> ShellEnvironment<T> {
         let output = if streams.terminal { input } else { output };
         let descriptors = [input, output, output, script.as_fd(), record.as_fd()];
         match resident.copy(&plan.mark, streams.terminal, descriptors) {
-            Ok(process) => Ok(Some((process, Handed { script, record }))),
+            Ok(process) => {
+                Residents::shared().note(&self.kept);
+                Ok(Some((process, Handed { script, record })))
+            }
             Err(NoCopy::NotNow) => Ok(None),
             Err(NoCopy::Broken) => {
                 kept.resident = None;

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use rustix::io::retry_on_intr;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::environ::MARK;
@@ -28,7 +29,8 @@ pub(super) fn swallow(output: &std::io::PipeReader) {
     };
     match start() {
         Ok(reader) => {
-            let wait = move || waitid(WaitId::PidFd(reader.pidfd.as_fd()), WaitIdOptions::EXITED);
+            let wait =
+                move || retry_on_intr(|| waitid(WaitId::PidFd(reader.pidfd.as_fd()), WaitIdOptions::EXITED));
             // Without a thread it stays a zombie as long as we live.
             let _ = std::thread::Builder::new().name("reap".into()).spawn(wait);
         }

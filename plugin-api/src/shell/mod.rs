@@ -29,6 +29,7 @@ mod prelude;
 mod record;
 mod remember;
 mod resident;
+mod residents;
 mod session;
 #[allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 mod spawn;

@@ -15,9 +15,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags,
     SocketType, recv, sendmsg, shutdown, socketpair,
@@ -51,7 +53,7 @@ pub(super) const RECORD: u64 = 99;
 const ROOM_FOR_MARK: usize = 96;
 
 /// How long a spare may take to be there, or to say its number when all is over. It takes a fifth of a millisecond.
-const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// More changes than these are worth a new resident.
 const MOST_CHANGES: usize = 64;
@@ -225,8 +227,8 @@ impl Resident {
         carried.resize(self.room, b':');
         carried.resize(LONGEST_MARK, 0);
         // The first one takes as long as a shell takes to start, and is not waited for.
-        let limit = if self.ready { PATIENCE } else { Timespec::default() };
-        let Some(spare) = self.spare(&limit)? else {
+        let limit = if self.ready { PATIENCE } else { Duration::ZERO };
+        let Some(spare) = self.spare(limit)? else {
             return Err(if self.ready { NoCopy::Broken } else { NoCopy::NotNow });
         };
         self.ready = true;
@@ -236,7 +238,7 @@ impl Resident {
         let mut control = SendAncillaryBuffer::new(&mut room);
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
         let parts = [IoSlice::new(&header), IoSlice::new(&carried)];
-        if sendmsg(&self.requests, &parts, &mut control, SendFlags::NOSIGNAL).is_err() {
+        if retry_on_intr(|| sendmsg(&self.requests, &parts, &mut control, SendFlags::NOSIGNAL)).is_err() {
             kill(&spare);
             return Err(NoCopy::Broken);
         }
@@ -244,20 +246,24 @@ impl Resident {
     }
 
     /// Takes the spare, once it has said its number. None if there is none in time.
-    fn spare(&self, limit: &Timespec) -> Result<Option<Process>, NoCopy> {
+    fn spare(&self, limit: Duration) -> Result<Option<Process>, NoCopy> {
         if !readable(self.requests.as_fd(), limit) {
             return Ok(None);
         }
         let mut bytes = [0; 4];
-        let number = match recv(&self.requests, &mut bytes, RecvFlags::empty()) {
-            Ok((4, _)) => i32::from_ne_bytes(bytes),
-            _ => return Err(NoCopy::Broken),
+        let number = loop {
+            match recv(&self.requests, &mut bytes, RecvFlags::empty()) {
+                Ok((4, _)) => break i32::from_ne_bytes(bytes),
+                // The latter is told once, before what was said: somebody has ended without reading what was sent to it.
+                Err(Errno::INTR | Errno::CONNRESET) => {}
+                _ => return Err(NoCopy::Broken),
+            }
         };
         let pid = Pid::from_raw(number).filter(|_| number > 0).ok_or(NoCopy::Broken)?;
         // It is a child of ours that nobody has waited for, so its number is still its own.
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| NoCopy::Broken)?;
         let spare = Process { pid, pidfd };
-        if readable(spare.pidfd.as_fd(), &Timespec::default()) {
+        if readable(spare.pidfd.as_fd(), Duration::ZERO) {
             // It has ended: nothing was asked of it for long, or somebody has killed it.
             kill(&spare);
             return Err(NoCopy::Broken);
@@ -272,7 +278,7 @@ impl Drop for Resident {
         kill(&self.process);
         // A spare hears of it here, and has said its number, or does so before it ends: then the socket has no other end.
         let _ = shutdown(&self.requests, Shutdown::Write);
-        while let Ok(Some(spare)) = self.spare(&PATIENCE) {
+        while let Ok(Some(spare)) = self.spare(PATIENCE) {
             kill(&spare);
         }
     }
@@ -281,13 +287,21 @@ impl Drop for Resident {
 /// Ends a process that runs no command, and reaps it.
 fn kill(process: &Process) {
     let _ = pidfd_send_signal(&process.pidfd, Signal::KILL);
-    let _ = waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED);
+    let _ = retry_on_intr(|| waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED));
 }
 
 /// Returns whether something can be read within `limit`, or there is nothing that ever could.
-fn readable(fd: BorrowedFd<'_>, limit: &Timespec) -> bool {
-    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-    poll(&mut fds, Some(limit)).is_ok_and(|ready| ready > 0)
+fn readable(fd: BorrowedFd<'_>, limit: Duration) -> bool {
+    let until = Instant::now() + limit;
+    loop {
+        let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).unwrap_or_default();
+        match poll(&mut fds, Some(&left)) {
+            // A signal that the host catches, such as that of every child's end, says nothing about this one.
+            Err(Errno::INTR) => {}
+            ready => return ready.is_ok_and(|ready| ready > 0),
+        }
+    }
 }
 
 /// Returns whether a shell that runs can be given another value of this variable, and be as one that was started with it. The

@@ -70,7 +70,7 @@ pub struct ShellEnvironment<T> {
     pub(super) shell: Shell,
     store: Store,
     pub(super) channel: PathBuf,
-    pub(super) kept: Mutex<Kept>,
+    pub(super) kept: Arc<Mutex<Kept>>,
     /// What the first command has to tell of the session's beginning.
     remark: Mutex<Option<String>>,
     /// Holds the channel's directory where nothing is kept on disk.
@@ -103,7 +103,7 @@ impl<T: Transport> ShellEnvironment<T> {
         })?;
         let store = Store::new(options.state_dir.clone());
         let remark = Mutex::default();
-        let kept = Mutex::default();
+        let kept = Arc::default();
         let session = Self { transport, options, shell, store, channel, kept, remark, _scratch: scratch };
         if let Err(warning) = session.begin() {
             *session.remark.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);

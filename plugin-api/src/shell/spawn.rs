@@ -137,7 +137,7 @@ fn watched(pid: Pid) -> io::Result<Process> {
     pidfd_open(pid, PidfdFlags::empty()).map(|pidfd| Process { pid, pidfd }).map_err(|error| {
         // A process that cannot be watched must not run on.
         let _ = kill_process(pid, Signal::KILL);
-        let _ = waitpid(Some(pid), WaitOptions::empty());
+        let _ = rustix::io::retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()));
         error.into()
     })
 }

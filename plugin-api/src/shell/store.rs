@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -32,6 +32,19 @@ struct Version {
     changed: (i64, i64),
 }
 
+impl Version {
+    /// Returns whether no later file can have the same: it may get the number of one that was replaced, and within a tick of the
+    /// kernel's clock its time, too.
+    fn is_final(&self) -> bool {
+        let (Ok(seconds), Ok(nanos)) = (u64::try_from(self.changed.0), u32::try_from(self.changed.1)) else {
+            return false;
+        };
+        let changed = UNIX_EPOCH + Duration::new(seconds, nanos);
+        // A clock that was set back proves nothing.
+        changed.elapsed().is_ok_and(|age| age > TICKS)
+    }
+}
+
 impl Store {
     pub(super) fn new(dir: Option<PathBuf>) -> Self {
         Self { dir, memory: Mutex::default() }
@@ -48,7 +61,7 @@ impl Store {
         }
         match read(&path) {
             Ok(Some(state)) => {
-                *memory = (version, Arc::new(state));
+                *memory = (version.filter(Version::is_final), Arc::new(state));
                 (Arc::clone(&memory.1), None)
             }
             Ok(None) => {
@@ -98,6 +111,9 @@ fn read(path: &Path) -> io::Result<Option<SessionState>> {
         Ok(_) => Ok(SessionState::from_bytes(&fs::read(path)?)),
     }
 }
+
+/// Some ticks of the slowest clock that a kernel has.
+const TICKS: Duration = Duration::from_millis(50);
 
 /// How long another holder of a session's lock is waited for. It holds it for the time of a write.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -168,6 +184,22 @@ mod tests {
             }
         });
         assert_eq!(Store::new(Some(path)).load().0.set.len(), 16);
+    }
+
+    #[test]
+    fn a_file_that_another_could_be_taken_for_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(Some(dir.path().to_owned()));
+        let remembered = || store.memory.lock().unwrap().0;
+        store.update(change("A", "1")).unwrap();
+        assert_eq!(store.load().0.set.len(), 1);
+        let at_once = version(&file(dir.path())).unwrap();
+        assert!(remembered().is_none() || at_once.is_final(), "it was remembered too early");
+        while !at_once.is_final() {
+            thread::yield_now();
+        }
+        assert_eq!(store.load().0.set.len(), 1);
+        assert_eq!(remembered(), Some(at_once));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hostel::exec::Size;
 use hostel_tests::call::Call;
-use hostel_tests::kernel::{Held, alive, eventually, files};
+use hostel_tests::kernel::{Held, alive, eventually, files, interrupting};
 use hostel_tests::provider::Subject;
 
 use super::case::{Case, case};
@@ -13,6 +13,8 @@ pub(super) const CASES: &[Case] = &[
     case("leaks-calls", "finished calls leave no descriptors, threads, zombies or processes", calls),
     case("leaks-background", "ended background processes leave none either", background),
     case("leaks-sessions", "sessions that were let go leave none either", sessions),
+    case("leaks-interrupted", "signals that are caught make nobody lose track of a process", interrupted),
+    case("leaks-many", "many sessions at once hold no more than some", many),
     case("leaks-files", "finished calls leave no files", kept_files),
     case("leaks-descriptors", "a command has its own descriptors and no others", descriptors),
     case("leaks-environment", "a command's environment holds nothing of the host's secrets", environment),
@@ -85,6 +87,43 @@ fn sessions(s: &Subject) {
     round(1);
     let before = Held::now();
     round(SLACK + 2);
+    comes_back_to(before);
+}
+
+fn interrupted(s: &Subject) {
+    let busy = || {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..15 {
+                        let _ = s.run("true").prints("");
+                    }
+                });
+            }
+        });
+    };
+    s.warm_up();
+    busy();
+    let before = Held::now();
+    interrupting(busy);
+    comes_back_to(before);
+    interrupting(|| s.close());
+    comes_back_to(before);
+}
+
+fn many(s: &Subject) {
+    let own = s.unique();
+    let before = Held::now();
+    for number in 0..90 {
+        let session = s.session(&format!("{number} {own}"));
+        let _ = session.run("export KEPT=1").prints("");
+        let _ = session.run("echo $KEPT").prints("1\n");
+    }
+    // Shells that stand by make up the most of it: two processes each.
+    let held = Held::now();
+    assert!(held.processes <= before.processes + 2 * 64 + SLACK, "before {before:?}, now {held:?}");
+    let _ = s.session(&format!("0 {own}")).run("echo $KEPT").prints("1\n");
+    s.close();
     comes_back_to(before);
 }
 

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::thread;
 
+use hostel_tests::kernel::catch_ends_of_children;
 use hostel_tests::own_process::in_own_process;
 use hostel_tests::provider::{Subject, bubblewrap_works};
 
@@ -30,6 +31,7 @@ pub(super) fn class(name: &str, backend: &str, isolation: &str, class: &str) {
     // The name of a test does not have that of its program.
     let name = name.split_once("::").map_or(name, |(_, rest)| rest);
     in_own_process(name, &VARIABLES, || {
+        catch_ends_of_children();
         let subject = Subject::open(backend, isolation);
         let threads = if ONE_BY_ONE.contains(&class) { 1 } else { AT_ONCE };
         let failed: Vec<String> =

@@ -12,6 +12,7 @@ use std::sync::{Condvar, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::frame::{Frame, FrameError, FrameReader};
 use super::serve::lock;
@@ -48,9 +49,9 @@ impl Inbox {
         Ok(Self { frames, socket, turn: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// The thread's side: reads the next frame, when it is its turn. Fails with why there will be none: nothing to say where the
-    /// socket was closed.
-    pub(super) fn next(&self) -> Result<Frame, Option<String>> {
+    /// The thread's side: reads the next frame, when it is its turn, and passes it on. Fails with why there will be no other:
+    /// nothing to say where the socket was closed. `pass` is that of [`read_until`](Self::read_until).
+    pub(super) fn next(&self, pass: impl FnOnce(Frame) -> Result<(), String>) -> Result<(), Option<String>> {
         loop {
             self.wait_for_turn()?;
             let buffered = lock(&self.frames).buffered() > 0;
@@ -65,7 +66,9 @@ impl Inbox {
             if frames.buffered() == 0 && !self.readable(Some(Duration::ZERO)) {
                 continue;
             }
-            return frames.read().map_err(reason);
+            let frame = frames.read().map_err(reason)?;
+            // Nobody reads on before this one is where it belongs: an answer would overtake the output in front of it.
+            return pass(frame).map_err(Some);
         }
     }
 
@@ -144,7 +147,7 @@ impl Inbox {
         let mut turn = lock(&self.turn);
         turn.taken = false;
         turn.rest_until = Some(Instant::now() + REST);
-        turn.needed = turn.needed || rest || broken.is_some() || waiting();
+        turn.needed = turn.needed || rest || broken.is_some() || !read || waiting();
         turn.broken = broken;
         let wake = turn.needed || turn.broken.is_some();
         drop(turn);
@@ -156,10 +159,18 @@ impl Inbox {
 
     /// Waits until there is something to read, or the time is up.
     fn readable(&self, limit: Option<Duration>) -> bool {
-        let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)];
-        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-        // An error shows again where it is read.
-        poll(&mut fds, limit.as_ref()).map_or(true, |ready| ready > 0)
+        let until = limit.and_then(|limit| Instant::now().checked_add(limit));
+        loop {
+            let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)];
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            match poll(&mut fds, left.and_then(|left| Timespec::try_from(left).ok()).as_ref()) {
+                // A signal that is caught is nothing to read: who took it for that would wait for half a message.
+                Err(Errno::INTR) => {}
+                Ok(ready) => return ready > 0,
+                // It shows again where it is read.
+                Err(_) => return true,
+            }
+        }
     }
 }
 
@@ -171,5 +182,75 @@ fn reason(error: FrameError) -> Option<String> {
         }
         FrameError::Closed | FrameError::Io(_) => None,
         other => Some(format!("sent {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+
+    use rustix::process::{Signal, kill_process};
+
+    use super::super::frame::{self, Kind};
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn an_answer_never_overtakes_the_output_in_front_of_it() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let inbox = Inbox::new(ours).unwrap();
+        let passed = Mutex::new(Vec::new());
+        let (begun, has_begun) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel();
+        let (ours, order) = (&inbox, &passed);
+        let slow = move |frame: Frame| {
+            begun.send(()).unwrap();
+            may_go_on.recv().unwrap();
+            lock(order).push(frame.kind);
+            Ok(())
+        };
+        let quick = |frame: Frame| {
+            lock(&passed).push(frame.kind);
+            Ok(())
+        };
+        frame::write(&theirs, Kind::DATA, 1, b"output").unwrap();
+        thread::scope(|scope| {
+            let reader = scope.spawn(move || ours.next(slow));
+            has_begun.recv().unwrap();
+            // The thread has a frame in hand, and a caller comes whose answer stands behind it.
+            frame::write(&theirs, Kind::RESULT, 1, b"{}").unwrap();
+            let read = inbox.read_until(Instant::now() + LIMIT, || lock(&passed).len() == 1, || false, quick);
+            go_on.send(()).unwrap();
+            assert_eq!(reader.join().unwrap(), Ok(()));
+            assert!(!read, "two have read at once");
+        });
+        assert_eq!(inbox.next(quick), Ok(()));
+        assert_eq!(*lock(&passed), [Kind::DATA, Kind::RESULT]);
+    }
+
+    #[test]
+    fn a_signal_is_nothing_to_read() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let inbox = Inbox::new(ours).unwrap();
+        signal_hook::flag::register(signal_hook::consts::SIGURG, Arc::default()).unwrap();
+        let over = AtomicBool::new(false);
+        let own = rustix::thread::gettid();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::SeqCst) {
+                    // Whom it names is who gets it, where that thread takes it.
+                    kill_process(own, Signal::URG).unwrap();
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+            let begin = Instant::now();
+            let limit = Duration::from_millis(200);
+            let readable = inbox.readable(Some(limit));
+            over.store(true, Ordering::SeqCst);
+            assert!(!readable && begin.elapsed() >= limit, "after {:?}", begin.elapsed());
+        });
     }
 }

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 use hostel_plugin_api::shell::Process;
 use hostel_plugin_api::{Error, ErrorKind, Stdin};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::IoSlice;
+use rustix::io::{IoSlice, retry_on_intr};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
@@ -44,7 +43,6 @@ pub(super) struct Link {
     socket: Mutex<UnixStream>,
     line: Mutex<UnixStream>,
     calls: Mutex<Calls>,
-    last_call: AtomicU32,
     errors: Arc<Errors>,
     keeper: Pid,
     masks: Arc<Masks>,
@@ -53,12 +51,26 @@ pub(super) struct Link {
 
 #[derive(Default)]
 struct Calls {
+    /// The number that was given last.
+    last: u32,
     slots: HashMap<u32, Arc<Slot>>,
     death: Option<Arc<Death>>,
     /// Why we killed it.
     killed: Option<String>,
     /// Whether it was told to end.
     parted: bool,
+}
+
+impl Calls {
+    /// Returns a number that no call has which is in flight; 0 is no call's.
+    fn free_number(&mut self) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1).max(1);
+            if !self.slots.contains_key(&self.last) {
+                return self.last;
+            }
+        }
+    }
 }
 
 /// A call that was sent.
@@ -101,7 +113,6 @@ impl Link {
             socket: Mutex::new(socket),
             line: Mutex::new(line),
             calls: Mutex::default(),
-            last_call: AtomicU32::new(0),
             errors: Errors::collect(plugin, errors, Arc::clone(&masks)),
             keeper: keeper.pid,
             masks,
@@ -155,11 +166,11 @@ impl Link {
     /// Nothing was started if this fails.
     pub(super) fn send(&self, call: &Call, input: &Stdin, slot: Slot) -> Result<Sent, Unsent> {
         let slot = Arc::new(slot);
-        let id = self.last_call.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
         let mut calls = lock(&self.calls);
         if let Some(death) = &calls.death {
             return Err(Unsent::Died(Arc::clone(death)));
         }
+        let id = calls.free_number();
         calls.slots.insert(id, Arc::clone(&slot));
         drop(calls);
         let sent = Sent { id, slot };
@@ -233,13 +244,8 @@ impl Link {
     /// Reads until the worker has ended, and then tells everybody.
     fn read(&self, keeper: &Process, on_death: impl FnOnce(&Death)) {
         let broken = loop {
-            match self.inbox.next() {
-                Ok(frame) => {
-                    if let Err(broken) = self.receive(frame) {
-                        break Some(broken);
-                    }
-                }
-                Err(broken) => break broken,
+            if let Err(broken) = self.inbox.next(|frame| self.receive(frame)) {
+                break broken;
             }
         };
         if let Some(broken) = broken {
@@ -259,7 +265,7 @@ impl Link {
             slot.finish(End::Died(Arc::clone(&death)));
         }
         // It kills what is left before it ends.
-        let _ = waitpid(Some(keeper.pid), WaitOptions::empty());
+        let _ = retry_on_intr(|| waitpid(Some(keeper.pid), WaitOptions::empty()));
     }
 
     /// Takes a frame in. Fails if the worker broke the rules.
@@ -352,7 +358,8 @@ fn send_with(socket: &UnixStream, bytes: &[u8], descriptor: BorrowedFd<'_>) -> i
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    let sent = sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    let parts = [IoSlice::new(bytes)];
+    let sent = retry_on_intr(|| sendmsg(socket, &parts, &mut control, SendFlags::NOSIGNAL))?;
     (&*socket).write_all(&bytes[sent..])
 }
 

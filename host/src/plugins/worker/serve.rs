@@ -96,9 +96,9 @@ impl Server {
     /// Serves until the host says good-bye or is gone, which ends the process.
     pub(super) fn follow(self: &Arc<Self>) {
         loop {
-            let waiting = self.waiting.fetch_add(1, Ordering::SeqCst);
-            if waiting >= SPARE {
-                self.waiting.fetch_sub(1, Ordering::SeqCst);
+            // One that only looks in is not counted: whoever makes a call meanwhile would leave the reading to it.
+            let joined = |waiting: usize| (waiting < SPARE).then_some(waiting + 1);
+            if self.waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, joined).is_err() {
                 return;
             }
             let asked = {

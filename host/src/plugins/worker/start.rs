@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::io::retry_on_intr;
 use rustix::process::{WaitOptions, waitpid};
 
 use hostel_plugin_api::shell::{Process, Spawn, find_program, spawn};
@@ -61,7 +62,7 @@ impl Started {
     pub(super) fn abandon(&self) {
         // Without the line and the socket both processes end.
         let _ = (self.line.shutdown(Shutdown::Both), self.socket.shutdown(Shutdown::Both));
-        let _ = waitpid(Some(self.keeper.pid), WaitOptions::empty());
+        let _ = retry_on_intr(|| waitpid(Some(self.keeper.pid), WaitOptions::empty()));
     }
 }
 
