@@ -2,10 +2,10 @@
 //!
 //! A fresh `bash -c` costs mostly what comes before the command: exec, the dynamic linker, locale, the import of the environment.
 //! A bash that has all this behind it can be copied instead. This file is loaded by such a bash (the *resident*) with `enable -f`, and
-//! adds one builtin: `hostel_serve WAKE RING REQUESTS`. It makes one copy of the shell, the *spare*, and another one once that
+//! adds one builtin: `hostel_serve WAKE RING REQUESTS [CGROUPS PREFIX]`. It makes one copy of the shell, the *spare*, and another one once that
 //! is used, which it says on RING, so that it comes out of WAKE. Two spares at once could take each other's requests. A copy is made with `CLONE_PARENT`: its parent is the host, which waits for it as for any child of its own, so
 //! that the resident need not live for a command to end. In the spare the builtin puts right what a copy has wrong (process
-//! id, session, jobs), says its number on REQUESTS, and waits there for a request. That brings descriptors, which it makes its
+//! id, session, jobs), says its number on REQUESTS, and that of its cgroup, and waits there for a request. That brings descriptors, which it makes its
 //! own; then it returns to the script that called it, which goes on as that of a fresh shell would. So a command waits for no
 //! copy to be made, unless there are many at once. The resident itself never runs a command.
 //!
@@ -20,11 +20,14 @@
 #![no_std]
 
 mod bash;
+mod copy;
 mod record;
 mod sys;
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
+
+use copy::Copies;
 
 use bash::{BASH, BUILTIN_ENABLED, Bash, Builtin, Timeval, Words, find_bash};
 
@@ -42,7 +45,7 @@ static mut hostel_serve_struct: Builtin = Builtin {
     function: serve,
     flags: BUILTIN_ENABLED,
     long_doc: NO_DOC.0.as_ptr(),
-    short_doc: c"hostel_serve WAKE RING REQUESTS".as_ptr(),
+    short_doc: c"hostel_serve WAKE RING REQUESTS [CGROUPS PREFIX]".as_ptr(),
     handle: null_mut(),
 };
 
@@ -127,13 +130,14 @@ extern "C" fn serve(words: *mut Words) -> c_int {
     // SAFETY: bash passes a well-formed list and has one thread; everything else is checked on the way.
     unsafe {
         let Some(bash) = *(&raw const BASH) else { return 1 };
-        let Some([wake, ring, requests]) = numbers(words) else { return 2 };
+        let Some(([wake, ring, requests], rest)) = numbers(words) else { return 2 };
+        let mut copies = Copies::new(numbers(rest).and_then(|([parent], rest)| Some((parent, text(rest)?))));
         // So that a copy whose exports do not change finds them ready for its programs.
         (bash.maybe_make_export_env)();
         loop {
-            let pid = copy();
+            let pid = copies.make();
             if pid == 0 {
-                wait_for_request(&bash, ring, requests);
+                wait_for_request(&bash, ring, requests, copies.number());
                 return 0;
             }
             let mut word = 0_u8;
@@ -168,7 +172,7 @@ unsafe fn is_ready(descriptors: [usize; 2], wanted: [i16; 2]) -> bool {
 }
 
 /// Makes the copy a shell of its own, and waits until there is something for it to do.
-unsafe fn wait_for_request(bash: &Bash, ring: usize, requests: usize) {
+unsafe fn wait_for_request(bash: &Bash, ring: usize, requests: usize, cgroup: u32) {
     // SAFETY: the pointers in `bash` were found by name in this process.
     unsafe {
         if sys::call(sys::SETSID, [0; 6]) < 0 {
@@ -183,7 +187,8 @@ unsafe fn wait_for_request(bash: &Bash, ring: usize, requests: usize) {
         (bash.delete_all_jobs)(0);
         hide(bash);
         // Until this is read, the host does not know of us; after it, it waits for our end.
-        if sys::write(requests, (&raw const own).cast(), 4) != 4 {
+        let said = [own as u32, cgroup];
+        if sys::write(requests, (&raw const said).cast(), 8) != 8 {
             leave();
         }
         let mut request = Request { magic: 0, flags: 0, mark: [0; LONGEST_MARK] };
@@ -234,33 +239,6 @@ unsafe fn receive(socket: usize, request: &mut Request, control: &mut Control) -
     }
     // MSG_TRUNC, MSG_CTRUNC.
     if message.flags & 0x28 != 0 { 0 } else { got }
-}
-
-/// Copies this process; the copy's parent is ours. Returns 0 in the copy, its id here, or a negative error number.
-unsafe fn copy() -> isize {
-    const CLONE_PARENT: usize = 0x8000;
-    const CLONE_CHILD_CLEARTID: usize = 0x20_0000;
-    const CLONE_CHILD_SETTID: usize = 0x0100_0000;
-    const SIGCHLD: usize = 17;
-    const PR_GET_TID_ADDRESS: usize = 40;
-    // SAFETY: no memory is shared and the stack is ours, as in fork.
-    unsafe {
-        // libc keeps the thread's id in its own memory; the kernel knows where, and can write the copy's there as fork does.
-        let mut tid_address = 0_usize;
-        // Not every libc has the id there (musl has a lock): so only if it is what stands there now.
-        let known = sys::call(sys::PRCTL, [PR_GET_TID_ADDRESS, (&raw mut tid_address) as usize, 0, 0, 0, 0])
-            == 0
-            && tid_address != 0
-            && *(tid_address as *const c_int) as isize == sys::call(sys::GETTID, [0; 6]);
-        let flags =
-            CLONE_PARENT | SIGCHLD | if known { CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID } else { 0 };
-        // Not clone3, which filters of system calls often refuse.
-        if cfg!(target_arch = "aarch64") {
-            sys::call(sys::CLONE, [flags, 0, 0, 0, tid_address, 0])
-        } else {
-            sys::call(sys::CLONE, [flags, 0, 0, tid_address, 0, 0])
-        }
-    }
 }
 
 /// Gives the copy what the request brings.
@@ -368,7 +346,8 @@ unsafe fn close(first: usize, last: usize) {
     }
 }
 
-unsafe fn numbers<const N: usize>(mut words: *mut Words) -> Option<[usize; N]> {
+/// Reads the first words, which are numbers. Returns the rest of them, too.
+unsafe fn numbers<const N: usize>(mut words: *mut Words) -> Option<([usize; N], *mut Words)> {
     let mut numbers = [0; N];
     for slot in &mut numbers {
         // SAFETY: bash passes a well-formed list.
@@ -378,7 +357,12 @@ unsafe fn numbers<const N: usize>(mut words: *mut Words) -> Option<[usize; N]> {
             words = word.next;
         }
     }
-    Some(numbers)
+    Some((numbers, words))
+}
+
+unsafe fn text(words: *mut Words) -> Option<*const c_char> {
+    // SAFETY: bash passes a well-formed list.
+    unsafe { words.as_ref().map(|first| (*first.word).text.cast_const()) }
 }
 
 unsafe fn number(mut text: *const c_char) -> Option<usize> {

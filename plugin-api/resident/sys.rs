@@ -27,8 +27,12 @@ numbers! {
     GETTID 186 178
     CLOCK_GETTIME 228 113
     EXIT_GROUP 231 94
+    OPENAT 257 56
+    MKDIRAT 258 34
+    UNLINKAT 263 35
     PPOLL 271 73
     DUP3 292 24
+    CLONE3 435 435
 }
 
 pub unsafe fn write(file: usize, from: *const u8, length: usize) -> isize {

@@ -128,7 +128,7 @@ fn directory_and_exported_variables_last_and_nothing_else() {
         session.output("echo \"${PWD##*/} [$KEEP] [${local-unset}] [${HOSTVAR-unset}]\"; ls"),
         "b [two\nlines; touch pwned] [unset] [unset]\n"
     );
-    session.run("sleep 300 & exit 3");
+    session.run("sleep 3 & exit 3");
     session.run("export KEEP=changed; exec true");
     assert_eq!(session.output("cd - >/dev/null; echo \"${KEEP%%$'\\n'*}\"; exit 4"), "two\n");
     assert_eq!(session.run("pwd").outcome.cwd.unwrap(), session.dir.path().to_str().unwrap());

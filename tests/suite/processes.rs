@@ -331,6 +331,23 @@ fn it_outlives_the_program_that_started_it_and_that_ones_group() {
 }
 
 #[test]
+fn one_that_a_command_starts_does_not_end_with_it() {
+    let home = TidyHome::new();
+    let (started, own) = (Mark::new(), Mark::new());
+    let program = home.command("hostel", &[]).get_program().to_string_lossy().into_owned();
+    let command = format!(
+        "'{program}' process start -- 'sleep {started}' && (setsid sleep {own} &); '{program}' exec -- 'sleep {own}'"
+    );
+    let _ = home.hostel(&["exec", "--timeout", "3", "--", &command]).expect(124);
+    own.expect_gone();
+    assert_eq!(started.pids().len(), 1);
+    let processes = home.processes();
+    assert_eq!(processes[0]["status"], "running", "{processes:?}");
+    let _ = home.process_json(&["kill", processes[0]["session_id"].as_str().unwrap()]);
+    started.expect_gone();
+}
+
+#[test]
 fn what_does_not_end_when_it_is_asked_to_is_killed() {
     let home = TidyHome::new();
     let mark = Mark::new();

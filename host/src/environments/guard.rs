@@ -245,6 +245,7 @@ fn start() -> io::Result<Option<Line>> {
         cwd: Path::new("/"),
         descriptors,
         terminal: false,
+        cgroup: None,
     })
     .map_err(|error| error.error)?;
     Ok(Some(Line { socket, process: Some(process) }))

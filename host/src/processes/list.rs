@@ -19,10 +19,13 @@ const MOST_FINISHED: usize = 64;
 /// How old a folder without a record is before somebody may take it for debris.
 const DEBRIS: Duration = Duration::from_secs(60);
 
-/// Returns how many keepers live.
+/// Returns how many processes run, or are about to.
 pub(super) fn alive(home: &Home) -> io::Result<usize> {
-    let folders = Folder::all(home)?;
-    Ok(folders.iter().filter(|(_, folder)| matches!(folder.hold(), Ok(Hold::Keeper))).count())
+    // A keeper whose process has ended still lives for a moment, to let go of everything.
+    let has_ended =
+        |folder: &Folder| matches!(folder.read_record(), Ok(Some(record)) if !record.is_running());
+    let runs = |folder: &Folder| matches!(folder.hold(), Ok(Hold::Keeper)) && !has_ended(folder);
+    Ok(Folder::all(home)?.iter().filter(|(_, folder)| runs(folder)).count())
 }
 
 /// Returns the record of one process, brought up to date. None if there is none.
@@ -130,6 +133,9 @@ mod tests {
         assert_eq!(all(&home).unwrap()[0].status, Status::Lost);
         let record = folder.read_record().unwrap().unwrap();
         assert!(record.status == Status::Lost && record.ended_at.is_some() && record.error.is_some());
+        // Its keeper may still be there.
+        let _lock = process(&home, Some(now())).keep().unwrap();
+        assert_eq!(alive(&home).unwrap(), 0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use hostel_plugin_api::shell::{Process, Spawn, spawn};
+use hostel_plugin_api::shell::{Process, Spawn, outside_of_calls, spawn};
 use hostel_plugin_api::{Error, ErrorKind};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde::de::DeserializeOwned;
@@ -144,6 +144,7 @@ fn start_keeper() -> io::Result<UnixStream> {
     // One that is started by a command is no part of it, and does not end with it.
     env.retain(|(name, _)| name != CALL);
     env.push((CALL.into(), OWN_NAME.into()));
+    let outside = outside_of_calls();
     let keeper = spawn(&Spawn {
         program: &program()?,
         argv: &argv,
@@ -152,6 +153,7 @@ fn start_keeper() -> io::Result<UnixStream> {
         cwd: Path::new("."),
         descriptors: vec![theirs.as_fd(), null.as_fd(), null.as_fd()],
         terminal: false,
+        cgroup: outside.as_ref().map(AsFd::as_fd),
     })
     .map_err(|error| error.error)?;
     reap(keeper);

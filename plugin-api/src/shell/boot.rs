@@ -74,9 +74,12 @@ const LEAVE_WORD: &str = r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=
 const LEFT: &str = r"\ $SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1";
 
 /// Returns the arguments of a bash that makes copies of itself: descriptor 3 is what it is told of the session, 4 the builtin, 5 and 6 the
-/// ends of a pipe, 7 the socket. In a copy, descriptor 3 is as for a shell that was started.
-pub(super) fn resident_argv(shell: &Shell) -> Vec<OsString> {
-    let serve = "builtin test \"${BASH_VERSINFO[0]}\" = 5 && builtin enable -f /proc/self/fd/4 hostel_serve || builtin exit 125; exec 3<&- 4<&-; builtin hostel_serve 5 6 7 || builtin exit 125; ";
+/// ends of a pipe, 7 the socket. With `cgroups`, 8 is the cgroup in which it makes one for each copy, and their names begin so. In a copy, descriptor 3 is as for a shell that was started.
+pub(super) fn resident_argv(shell: &Shell, cgroups: Option<&str>) -> Vec<OsString> {
+    let cgroups = cgroups.map(|prefix| format!(" 8 {prefix}")).unwrap_or_default();
+    let serve = format!(
+        "builtin test \"${{BASH_VERSINFO[0]}}\" = 5 && builtin enable -f /proc/self/fd/4 hostel_serve || builtin exit 125; exec 3<&- 4<&-; builtin hostel_serve 5 6 7{cgroups} || builtin exit 125; "
+    );
     let quoted = |text: &str| quote(OsStr::new(text)).to_string_lossy().into_owned();
     let (begin, end) = (quoted(LEAVE_WORD), quoted(LEFT));
     let trap = format!("builtin trap {begin}\"$SHELLOPTS/$BASHOPTS\"{end} EXIT; ");

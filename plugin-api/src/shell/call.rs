@@ -109,6 +109,7 @@ impl Call<'_> {
                 member.signal(Signal::KILL);
             }
             self.signal_leader(&members, Signal::KILL);
+            self.tree.kill_cgroups();
         }
         self.reap(finished.as_ref().is_ok_and(|finished| finished.end.is_some()));
         finished
@@ -183,7 +184,8 @@ impl Call<'_> {
         if ending.is_none() && !matches!(output, Output::Closed) {
             swallow(&self.output);
         }
-        let (cause, survivors) = ending.map_or((None, 0), |stage| (Some(stage.cause), stage.members.len()));
+        let (cause, survivors) =
+            ending.map_or((None, 0), |stage| (Some(stage.cause), self.survivors(&stage)));
         Ok(Finished { end, cause, survivors })
     }
 
@@ -206,6 +208,14 @@ impl Call<'_> {
         stage.until = now + KILL_LIMIT;
         stage.refresh(&self.tree);
         self.signal_leader(&stage.members, Signal::KILL);
+    }
+
+    /// Returns how many processes could not be killed.
+    fn survivors(&self, stage: &Ending) -> usize {
+        if !stage.members.is_empty() {
+            return stage.members.len();
+        }
+        usize::from(!self.tree.end_cgroups(KILL_LIMIT))
     }
 
     /// Signals the process itself where the tree does not show it: `/proc` may be missing.
@@ -365,6 +375,7 @@ impl Ending {
             for member in &self.members {
                 member.signal(Signal::KILL);
             }
+            tree.kill_cgroups();
         }
     }
 }

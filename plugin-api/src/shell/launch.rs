@@ -12,6 +12,7 @@ use rustix::process::WaitIdStatus;
 
 use super::boot;
 use super::call::{Call, Cause, End, Feed, Finished};
+use super::cgroup::Cgroup;
 use super::channel::Script;
 use super::environ::{MARK, Variables};
 use super::prelude;
@@ -19,6 +20,7 @@ use super::record::Record;
 use super::resident::{NoCopy, Resident};
 use super::residents::Residents;
 use super::session::ShellEnvironment;
+use super::session_cgroups::SessionCgroups;
 use super::state::SessionState;
 use super::transport::{Launch, Process, Transport};
 use super::tree::Tree;
@@ -81,6 +83,14 @@ pub(super) struct Handed {
     pub(super) record: Record,
 }
 
+/// The shell of a call, from its start on.
+struct Started {
+    process: Process,
+    /// That in which it is, if there is one.
+    cgroup: Option<Cgroup>,
+    handed: Handed,
+}
+
 /// What a call's process has at its first three descriptors.
 struct Streams {
     input: OwnedFd,
@@ -109,7 +119,7 @@ impl<T: Transport> ShellEnvironment<T> {
             }
         };
         let streams = Streams { input: stdin, output: output_end, terminal };
-        let (process, handed) = match self.copied((state, command), plan, &streams)? {
+        let Started { process, cgroup, handed } = match self.copied((state, command), plan, &streams)? {
             Some(copied) => copied,
             None => self.launched((state, command), plan, &streams)?,
         };
@@ -117,7 +127,14 @@ impl<T: Transport> ShellEnvironment<T> {
         if plan.tell_start {
             io.output(b"");
         }
-        let tree = Tree::new(&plan.mark, process.pid);
+        if let Some(cgroups) = self.cgroups() {
+            // While the command runs already, and nobody waits for us.
+            cgroups.tidy();
+            if let Some(cgroup) = &cgroup {
+                cgroups.leave(cgroup.clone());
+            }
+        }
+        let tree = Tree::new(&plan.mark, process.pid, cgroup);
         let io = &Watched { io, deadline: Some(plan.deadline), script: &handed.script, early: &plan.early };
         let finished = Call { process, tree, output, feed, io }
             .run()
@@ -131,7 +148,7 @@ impl<T: Transport> ShellEnvironment<T> {
         (state, command): (&Arc<SessionState>, &str),
         plan: &Plan<'_>,
         streams: &Streams,
-    ) -> Result<(Process, Handed), Error> {
+    ) -> Result<Started, Error> {
         let prelude = self.shell.is_bash.then(|| prelude::text(state));
         let script = Script::new(prelude.as_deref(), command).map_err(|error| handing(&error))?;
         let record = Record::new_in(&self.channel).map_err(|error| handing(&error))?;
@@ -142,8 +159,11 @@ impl<T: Transport> ShellEnvironment<T> {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         env.push(("PWD".into(), plan.cwd.into()));
-        env.push((MARK.into(), self.marks(plan)));
-        let process = self.transport.start(Launch {
+        let marks = self.marks(plan);
+        let made = self.cgroups().and_then(|cgroups| cgroups.make(marks.as_bytes()));
+        let (cgroup, opened) = made.unzip();
+        env.push((MARK.into(), marks));
+        let started = self.transport.start(Launch {
             argv: boot::argv(&self.shell, &self.transport.record_path(record.path())),
             env,
             cwd: plan.cwd,
@@ -153,8 +173,14 @@ impl<T: Transport> ShellEnvironment<T> {
             record: record.path(),
             extra: Vec::new(),
             terminal: streams.terminal,
+            cgroup: opened.as_ref().map(AsFd::as_fd),
+        });
+        let process = started.inspect_err(|_| {
+            if let Some(cgroup) = &cgroup {
+                cgroup.remove();
+            }
         })?;
-        Ok((process, Handed { script, record }))
+        Ok(Started { process, cgroup, handed: Handed { script, record } })
     }
 
     /// Takes a copy of the resident shell for the command. None where there is none that would do, and a shell is to be started.
@@ -163,7 +189,7 @@ impl<T: Transport> ShellEnvironment<T> {
         (state, command): (&Arc<SessionState>, &str),
         plan: &Plan<'_>,
         streams: &Streams,
-    ) -> Result<Option<(Process, Handed)>, Error> {
+    ) -> Result<Option<Started>, Error> {
         if plan.fresh || !self.shell.is_bash || !self.transport.is_plain() {
             return Ok(None);
         }
@@ -176,7 +202,8 @@ impl<T: Transport> ShellEnvironment<T> {
         let prelude = known.as_ref().and_then(|resident| resident.prelude(plan.variables, &marks, plan.cwd));
         let (Some(resident), Some(prelude)) = (known, prelude) else {
             // The next command will find it ready. Without one it is slower, and nothing else.
-            let new = Resident::start(&self.shell, plan.variables, self.outer_marks(), state);
+            let cgroups = self.cgroups().and_then(SessionCgroups::lend);
+            let new = Resident::start(&self.shell, plan.variables, self.outer_marks(), state, cgroups);
             kept.resident = new.ok();
             if kept.resident.is_some() {
                 Residents::shared().note(&self.kept);
@@ -189,9 +216,9 @@ impl<T: Transport> ShellEnvironment<T> {
         let output = if streams.terminal { input } else { output };
         let descriptors = [input, output, output, script.as_fd(), record.as_fd()];
         match resident.copy(&plan.mark, streams.terminal, descriptors) {
-            Ok(process) => {
+            Ok((process, cgroup)) => {
                 Residents::shared().note(&self.kept);
-                Ok(Some((process, Handed { script, record })))
+                Ok(Some(Started { process, cgroup, handed: Handed { script, record } }))
             }
             Err(NoCopy::NotNow) => Ok(None),
             Err(NoCopy::Broken) => {

@@ -23,8 +23,15 @@ pub(super) fn swallow(output: &std::io::PipeReader) {
         let program = argv.first().map_or(Path::new(""), Path::new);
         // No command of anybody's.
         let env = [(MARK.into(), "reader".into())];
-        let spawn =
-            Spawn { program, argv: &argv, env: &env, cwd: Path::new("/"), descriptors, terminal: false };
+        let spawn = Spawn {
+            program,
+            argv: &argv,
+            env: &env,
+            cwd: Path::new("/"),
+            descriptors,
+            terminal: false,
+            cgroup: None,
+        };
         spawn::spawn(&spawn).map_err(|failed| failed.error)
     };
     match start() {

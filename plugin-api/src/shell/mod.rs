@@ -13,11 +13,12 @@
 //!   shell must read as code, come back one by one as bash itself has printed them.
 //! * A call ends when its shell has ended and what it wrote has been read, not at end-of-file: a child that was left in
 //!   the background may hold the pipe for ever.
-//! * At the deadline the whole tree ends, also those members that have left the process group, as far as `/proc` shows them.
+//! * At the deadline the whole tree ends, also those members that have left the process group: the call's cgroup holds them, or `/proc` shows them.
 //! * Secrets are taken out of the environment last, after everything else has been put in.
 
 mod boot;
 mod call;
+mod cgroup;
 mod channel;
 mod environ;
 mod exports;
@@ -31,6 +32,7 @@ mod remember;
 mod resident;
 mod residents;
 mod session;
+mod session_cgroups;
 #[allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 mod spawn;
 mod state;
@@ -39,6 +41,7 @@ mod transport;
 mod tree;
 mod watched;
 
+pub use cgroup::outside_of_calls;
 pub use environ::StripList;
 pub use login::Login;
 pub use session::{SessionOptions, ShellEnvironment};

@@ -30,10 +30,12 @@ use rustix::process::{
 };
 
 use super::boot::{self, quote};
+use super::cgroup::Cgroup;
 use super::channel::Script;
 use super::environ::{MARK, Variables};
 use super::prelude;
 use super::remember::is_identifier;
+use super::session_cgroups::Lent;
 use super::spawn::{Spawn, spawn};
 use super::state::SessionState;
 use super::transport::{Process, Shell};
@@ -104,6 +106,8 @@ pub(super) struct Resident {
     /// Marks that every call of ours carries in front of its own, and the length of the whole value.
     outer: Vec<u8>,
     room: usize,
+    /// Where it makes a cgroup for each copy.
+    cgroups: Option<Lent>,
 }
 
 impl Resident {
@@ -113,6 +117,7 @@ impl Resident {
         variables: &Variables,
         outer: Option<&OsStr>,
         state: &Arc<SessionState>,
+        cgroups: Option<Lent>,
     ) -> io::Result<Self> {
         let room = getrlimit(Resource::Nofile).current.is_none_or(|most| most > RECORD);
         if BUILTIN.is_empty() || !shell.is_bash || !room {
@@ -140,12 +145,13 @@ impl Resident {
             own.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         env.push((MARK.into(), OsString::from_vec(mark)));
         let null = File::options().read(true).write(true).open("/dev/null")?;
+        let places = cgroups.as_ref().map(|cgroups| cgroups.opened.as_fd());
         let process = spawn(&Spawn {
             program: &shell.path,
-            argv: &boot::resident_argv(shell),
+            argv: &boot::resident_argv(shell, cgroups.as_ref().map(|cgroups| cgroups.prefix.as_str())),
             env: &env,
             cwd: Path::new("/"),
-            descriptors: vec![
+            descriptors: [
                 null.as_fd(),
                 null.as_fd(),
                 null.as_fd(),
@@ -154,12 +160,16 @@ impl Resident {
                 wake.as_fd(),
                 ring.as_fd(),
                 theirs.as_fd(),
-            ],
+            ]
+            .into_iter()
+            .chain(places)
+            .collect(),
             terminal: false,
+            cgroup: None,
         })
         .map_err(|failed| failed.error)?;
         let state = Arc::clone(state);
-        Ok(Self { requests, process, ready: false, variables: own, state, outer, room })
+        Ok(Self { requests, process, ready: false, variables: own, state, outer, room, cgroups })
     }
 
     /// Returns whether it has the functions, aliases and options that a command of this session is to find.
@@ -213,25 +223,31 @@ impl Resident {
         Some(text)
     }
 
-    /// Gives the spare these descriptors: input, output, errors, script, record. `mark` is what its processes carry.
+    /// Gives the spare these descriptors: input, output, errors, script, record. `mark` is what its processes carry. Returns it, and the
+    /// cgroup that it is in.
     pub(super) fn copy(
         &mut self,
         mark: &str,
         terminal: bool,
         descriptors: [BorrowedFd<'_>; 5],
-    ) -> Result<Process, NoCopy> {
+    ) -> Result<(Process, Option<Cgroup>), NoCopy> {
         let mut carried = [self.outer.as_slice(), mark.as_bytes()].concat();
         if carried.len() > self.room {
             return Err(NoCopy::NotNow);
         }
+        let marks = carried.len();
         carried.resize(self.room, b':');
         carried.resize(LONGEST_MARK, 0);
         // The first one takes as long as a shell takes to start, and is not waited for.
         let limit = if self.ready { PATIENCE } else { Duration::ZERO };
-        let Some(spare) = self.spare(limit)? else {
+        let Some((spare, cgroup)) = self.spare(limit)? else {
             return Err(if self.ready { NoCopy::Broken } else { NoCopy::NotNow });
         };
         self.ready = true;
+        if let Some(cgroup) = &cgroup {
+            // Before there is anything in it that others must find. Without a label it is still found by us.
+            let _ = cgroup.label(&carried[..marks]);
+        }
         let flags = if terminal { TERMINAL } else { 0 };
         let header = [MAGIC.to_ne_bytes(), flags.to_ne_bytes()].concat();
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
@@ -239,36 +255,38 @@ impl Resident {
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
         let parts = [IoSlice::new(&header), IoSlice::new(&carried)];
         if retry_on_intr(|| sendmsg(&self.requests, &parts, &mut control, SendFlags::NOSIGNAL)).is_err() {
-            kill(&spare);
+            dismiss(&spare, cgroup);
             return Err(NoCopy::Broken);
         }
-        Ok(spare)
+        Ok((spare, cgroup))
     }
 
-    /// Takes the spare, once it has said its number. None if there is none in time.
-    fn spare(&self, limit: Duration) -> Result<Option<Process>, NoCopy> {
+    /// Takes the spare, once it has said its number and that of its cgroup. None if there is none in time.
+    fn spare(&self, limit: Duration) -> Result<Option<(Process, Option<Cgroup>)>, NoCopy> {
         if !readable(self.requests.as_fd(), limit) {
             return Ok(None);
         }
-        let mut bytes = [0; 4];
-        let number = loop {
-            match recv(&self.requests, &mut bytes, RecvFlags::empty()) {
-                Ok((4, _)) => break i32::from_ne_bytes(bytes),
+        let mut bytes = [[0; 4]; 2];
+        loop {
+            match recv(&self.requests, bytes.as_flattened_mut(), RecvFlags::empty()) {
+                Ok((8, _)) => break,
                 // The latter is told once, before what was said: somebody has ended without reading what was sent to it.
                 Err(Errno::INTR | Errno::CONNRESET) => {}
                 _ => return Err(NoCopy::Broken),
             }
-        };
+        }
+        let (number, cgroup) = (i32::from_ne_bytes(bytes[0]), u32::from_ne_bytes(bytes[1]));
+        let cgroup = self.cgroups.as_ref().filter(|_| cgroup > 0).map(|cgroups| cgroups.cgroup(cgroup));
         let pid = Pid::from_raw(number).filter(|_| number > 0).ok_or(NoCopy::Broken)?;
         // It is a child of ours that nobody has waited for, so its number is still its own.
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| NoCopy::Broken)?;
         let spare = Process { pid, pidfd };
         if readable(spare.pidfd.as_fd(), Duration::ZERO) {
             // It has ended: nothing was asked of it for long, or somebody has killed it.
-            kill(&spare);
+            dismiss(&spare, cgroup);
             return Err(NoCopy::Broken);
         }
-        Ok(Some(spare))
+        Ok(Some((spare, cgroup)))
     }
 }
 
@@ -278,8 +296,8 @@ impl Drop for Resident {
         kill(&self.process);
         // A spare hears of it here, and has said its number, or does so before it ends: then the socket has no other end.
         let _ = shutdown(&self.requests, Shutdown::Write);
-        while let Ok(Some(spare)) = self.spare(PATIENCE) {
-            kill(&spare);
+        while let Ok(Some((spare, cgroup))) = self.spare(PATIENCE) {
+            dismiss(&spare, cgroup);
         }
     }
 }
@@ -288,6 +306,14 @@ impl Drop for Resident {
 fn kill(process: &Process) {
     let _ = pidfd_send_signal(&process.pidfd, Signal::KILL);
     let _ = retry_on_intr(|| waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED));
+}
+
+/// Ends a spare, and removes its cgroup.
+fn dismiss(spare: &Process, cgroup: Option<Cgroup>) {
+    kill(spare);
+    if let Some(cgroup) = cgroup {
+        cgroup.remove();
+    }
 }
 
 /// Returns whether something can be read within `limit`, or there is nothing that ever could.

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -14,6 +14,7 @@ use super::login::{self, Heard, Login};
 use super::place::{Directory, directory};
 use super::record::prune;
 use super::remember::{Given, is_identifier, of_login};
+use super::session_cgroups::SessionCgroups;
 use super::state::{Change, SessionState};
 use super::store::{Store, lock_within, make_dir, open_lock};
 use super::transport::{Shell, Transport};
@@ -71,6 +72,8 @@ pub struct ShellEnvironment<T> {
     store: Store,
     pub(super) channel: PathBuf,
     pub(super) kept: Arc<Mutex<Kept>>,
+    /// Behind the resident, whose spare is in one until it is let go. Nothing is looked for before the first command.
+    cgroups: OnceLock<Option<SessionCgroups>>,
     /// What the first command has to tell of the session's beginning.
     remark: Mutex<Option<String>>,
     /// Holds the channel's directory where nothing is kept on disk.
@@ -104,7 +107,9 @@ impl<T: Transport> ShellEnvironment<T> {
         let store = Store::new(options.state_dir.clone());
         let remark = Mutex::default();
         let kept = Arc::default();
-        let session = Self { transport, options, shell, store, channel, kept, remark, _scratch: scratch };
+        let cgroups = OnceLock::new();
+        let session =
+            Self { transport, options, shell, store, channel, kept, cgroups, remark, _scratch: scratch };
         if let Err(warning) = session.begin() {
             *session.remark.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
         }
@@ -172,6 +177,11 @@ impl<T: Transport> ShellEnvironment<T> {
             }
             (None, Err(error)) => Err(without(error.to_string())),
         }
+    }
+
+    /// The cgroups of its calls. None where there can be none.
+    pub(super) fn cgroups(&self) -> Option<&SessionCgroups> {
+        self.cgroups.get_or_init(SessionCgroups::new).as_ref()
     }
 
     fn home(&self) -> Option<&Path> {

@@ -4,7 +4,8 @@
 //! that it has no controlling terminal and can be killed as one; all signals at their defaults and none blocked, because
 //! the host may ignore some (Rust's runtime ignores `SIGPIPE`); exactly the descriptors that are named; and exactly the
 //! environment that is given. `posix_spawn` does all this without copying the host's page tables, which for a large host
-//! is most of the cost of a `fork`.
+//! is most of the cost of a `fork`. What it cannot do is put the child into a cgroup; `spawn_into.rs` takes the same steps where one is
+//! named.
 
 use std::ffi::{CString, OsStr, OsString, c_char};
 use std::io;
@@ -22,6 +23,12 @@ use rustix::process::{
 
 use super::transport::Process;
 
+#[path = "spawn_into.rs"]
+mod into;
+
+pub(super) use into::may_be_possible as birth_in_cgroups_may_be_possible;
+use into::{Steps, spawn_into};
+
 /// What to start on this machine.
 #[derive(Debug)]
 pub struct Spawn<'a> {
@@ -37,6 +44,9 @@ pub struct Spawn<'a> {
     pub descriptors: Vec<BorrowedFd<'a>>,
     /// Whether the first is a terminal that becomes its controlling one.
     pub terminal: bool,
+    /// A folder of the kernel's tree of cgroups, version 2, opened: the process is born in that cgroup, if the system can do so, and else in
+    /// ours.
+    pub cgroup: Option<BorrowedFd<'a>>,
 }
 
 /// Copies below this number could be overwritten by a copy made before their own.
@@ -76,22 +86,37 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Process, SpawnError> {
     let env = spawn.env.iter().map(|(name, value)| variable(name, value)).collect::<io::Result<Vec<_>>>()?;
     let cwd = c_string(spawn.cwd.as_os_str())?;
     let program = c_string(spawn.program.as_os_str())?;
-    let mut actions = FileActions::new()?;
     let first_unused = i32::try_from(spawn.descriptors.len()).map_err(io::Error::other)?;
     let sources =
         spawn.descriptors.iter().map(|fd| rustix::io::fcntl_dupfd_cloexec(fd, first_unused.max(FIRST_FREE)));
-    for (target, source) in (0..).zip(sources.collect::<Result<Vec<_>, _>>()?) {
-        if spawn.terminal && target == 0 {
-            actions.open_again(source, target)?;
-        } else {
-            actions.dup2(source, target)?;
+    let sources = sources.collect::<Result<Vec<_>, _>>()?;
+    let terminal = sources.first().filter(|_| spawn.terminal).map(again).transpose()?;
+    let argv = pointers(&argv);
+    let env = pointers(&env);
+    if let Some(cgroup) = spawn.cgroup {
+        let descriptors: Vec<i32> = sources.iter().map(AsRawFd::as_raw_fd).collect();
+        let steps = Steps {
+            program: &program,
+            argv: &argv,
+            env: &env,
+            cwd: &cwd,
+            descriptors: &descriptors,
+            terminal: terminal.as_deref(),
+        };
+        if let Some(process) = under_limits_of_host(|| spawn_into(cgroup, &steps))? {
+            return Ok(process);
+        }
+    }
+    let mut actions = FileActions::new()?;
+    for (target, source) in (0..).zip(&sources) {
+        match terminal.as_ref().filter(|_| target == 0) {
+            Some(path) => actions.open(path, target)?,
+            None => actions.dup2(source, target)?,
         }
     }
     actions.close_from(first_unused)?;
     actions.chdir(&cwd)?;
     let attributes = Attributes::new()?;
-    let argv = pointers(&argv);
-    let env = pointers(&env);
     let mut pid = 0;
     // SAFETY: every pointer leads to a value that lives until the call has returned: the strings are owned by the vectors
     // above, the arrays end in a null pointer, and both attribute objects are initialised.
@@ -182,6 +207,12 @@ fn pointers(strings: &[CString]) -> Vec<*mut c_char> {
     strings.iter().map(|text| text.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
 }
 
+/// Returns a path under which a child can open a terminal anew: the first that the leader of a session opens becomes its controlling
+/// terminal.
+fn again(terminal: &OwnedFd) -> io::Result<CString> {
+    Ok(CString::new(format!("/proc/self/fd/{}", terminal.as_raw_fd()))?)
+}
+
 fn check(code: libc::c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
@@ -189,8 +220,6 @@ fn check(code: libc::c_int) -> io::Result<()> {
 /// The steps between the birth of the child and its program.
 struct FileActions {
     raw: libc::posix_spawn_file_actions_t,
-    /// Keeps the copies open until the child has them.
-    held: Vec<OwnedFd>,
 }
 
 impl FileActions {
@@ -199,20 +228,17 @@ impl FileActions {
         // SAFETY: the call initialises the object that it is given.
         check(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
         // SAFETY: it returned success.
-        Ok(Self { raw: unsafe { raw.assume_init() }, held: Vec::new() })
+        Ok(Self { raw: unsafe { raw.assume_init() } })
     }
 
-    fn dup2(&mut self, source: OwnedFd, target: i32) -> io::Result<()> {
+    /// The source must be open until the child has its copy.
+    fn dup2(&mut self, source: &OwnedFd, target: i32) -> io::Result<()> {
         let number = source.as_raw_fd();
-        self.held.push(source);
         // SAFETY: `raw` is initialised, and the call only writes down two numbers.
         check(unsafe { libc::posix_spawn_file_actions_adddup2(&raw mut self.raw, number, target) })
     }
 
-    /// Opens a terminal anew: the first that the leader of a session opens becomes its controlling terminal.
-    fn open_again(&mut self, source: OwnedFd, target: i32) -> io::Result<()> {
-        let path = CString::new(format!("/proc/self/fd/{}", source.as_raw_fd()))?;
-        self.held.push(source);
+    fn open(&mut self, path: &CString, target: i32) -> io::Result<()> {
         // SAFETY: `raw` is initialised, and the call copies the path.
         check(unsafe {
             libc::posix_spawn_file_actions_addopen(&raw mut self.raw, target, path.as_ptr(), libc::O_RDWR, 0)

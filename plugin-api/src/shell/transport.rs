@@ -67,6 +67,8 @@ pub struct Launch<'a> {
     pub extra: Vec<BorrowedFd<'a>>,
     /// Whether `stdin` is a terminal, which becomes its controlling terminal and its output too.
     pub terminal: bool,
+    /// The cgroup of this machine that it is born in: as [`Spawn::cgroup`].
+    pub cgroup: Option<BorrowedFd<'a>>,
 }
 
 /// A process that was started. Its end shows on `pidfd`, and it stays a zombie until the session has reaped it.
@@ -132,6 +134,7 @@ impl LocalTransport {
                 .chain(launch.extra.iter().copied())
                 .collect(),
             terminal: launch.terminal,
+            cgroup: launch.cgroup,
         };
         spawn::spawn(&spawn).map_err(|SpawnError { error, started }| {
             let program =

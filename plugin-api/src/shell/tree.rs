@@ -3,18 +3,21 @@
 //! A process group is not enough: `setsid` leaves it, and once the process in the middle has ended, a walk by parents
 //! misses the grandchild as well. So each call carries a mark in its environment that every child inherits, and the members
 //! are those who carry it, or who are in the session of the call's shell. A process that has both cleared its
-//! environment and left the session is found as long as its parents live, and after that where this process adopts orphans
-//! (`PR_SET_CHILD_SUBREAPER`) and runs no other call that it could belong to.
+//! environment and left the session is found by the call's cgroup; where there is none, as long as its parents live, and after that
+//! where this process adopts orphans (`PR_SET_CHILD_SUBREAPER`) and runs no other call that it could belong to.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
+use super::cgroup::{self, Cgroup, calls_around};
 use super::environ::MARK;
 use super::spawn::LIMITS_VARIABLE;
 
@@ -25,6 +28,10 @@ pub(super) struct Tree {
     leader: i32,
     /// When the leader was started, for a call that is running.
     since: Option<u64>,
+    /// That of a call that is running.
+    cgroup: Option<Cgroup>,
+    /// For others: the cgroups of calls that were seen, and whether they are of one that is meant.
+    seen: RefCell<BTreeMap<PathBuf, bool>>,
 }
 
 /// The calls that run in this process.
@@ -46,6 +53,11 @@ impl Mark {
             Self::Beginning(beginning) => mark.starts_with(beginning),
         }
     }
+
+    /// Returns whether it is one of those that a process carries, with colons between them.
+    fn is_among(&self, marks: &[u8]) -> bool {
+        marks.split(|byte| *byte == b':').any(|mark| self.is(mark))
+    }
 }
 
 /// One process, held so that its number cannot pass to another one.
@@ -58,30 +70,43 @@ pub(super) struct Member {
 }
 
 impl Tree {
-    /// Makes the tree of the call that is marked `mark` and whose shell is `leader`. The shell must not be reaped while the
-    /// tree is in use, as its number names the session.
-    pub(super) fn new(mark: &str, leader: Pid) -> Self {
+    /// Makes the tree of the call that is marked `mark`, whose shell is `leader`, and which has a cgroup of its own, if that could be
+    /// made. The shell must not be reaped while the tree is in use, as its number names the session.
+    pub(super) fn new(mark: &str, leader: Pid, cgroup: Option<Cgroup>) -> Self {
         let leader = leader.as_raw_nonzero().get();
         RUNNING.fetch_add(1, Ordering::SeqCst);
         let since = Stat::read(leader).map(|stat| stat.started).or(Some(u64::MAX));
-        Self { mark: Mark::Whole(mark.into()), leader, since }
+        Self { mark: Mark::Whole(mark.into()), leader, since, cgroup, seen: RefCell::default() }
+    }
+
+    /// Makes the tree of calls of any process, of which nothing is known but this.
+    fn of_others(mark: Mark) -> Self {
+        Self { mark, leader: NOBODY, since: None, cgroup: None, seen: RefCell::default() }
     }
 
     /// Returns the members that are alive now.
     pub(super) fn members(&self) -> Vec<Member> {
         let own = i32::try_from(std::process::id()).unwrap_or(0);
-        let processes = processes();
         let mut found = BTreeSet::new();
+        let mut processes = processes();
         for process in &processes {
-            if process.session == self.leader || self.is_marked(process.id) {
-                found.insert(process.id);
+            let id = process.id;
+            if process.session == self.leader || self.is_marked(id) || self.is_in_cgroup(id) {
+                found.insert(id);
+            }
+        }
+        // Looked up last, and each by itself: one that was born after the list was made, to a parent that has ended since, is here only.
+        let known: BTreeSet<i32> = processes.iter().map(|process| process.id).collect();
+        for id in self.cgroups().iter().flat_map(Cgroup::members) {
+            if found.insert(id) && !known.contains(&id) {
+                processes.extend(Stat::read(id));
             }
         }
         let alone = RUNNING.load(Ordering::SeqCst) == 1;
         if let (Some(since), Some(adopter)) = (self.since.filter(|_| alone), adopter()) {
             let adopted = |process: &&Stat| process.parent == adopter && process.started >= since;
-            let orphans = processes.iter().filter(adopted).filter(|process| is_bare(process.id));
-            found.extend(orphans.map(|process| process.id));
+            let orphans = processes.iter().filter(adopted).map(|process| process.id);
+            found.extend(orphans.filter(|id| is_bare(*id) && !is_in_another_call(*id)));
         }
         // Children that carry nothing: until a round adds none.
         loop {
@@ -106,7 +131,69 @@ impl Tree {
         let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
         let mut variables = environ.split(|byte| *byte == 0);
         let marks = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="));
-        marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|mark| self.mark.is(mark)))
+        marks.is_some_and(|marks| self.mark.is_among(marks))
+    }
+
+    /// Returns whether a process is in the cgroup of a call that is meant.
+    fn is_in_cgroup(&self, id: i32) -> bool {
+        // That of a call that is running is known, and its processes are listed there.
+        if self.since.is_some() {
+            return false;
+        }
+        let Some(folder) = cgroup::of_process(id) else { return false };
+        let is_meant = |folder: &Path| {
+            let marks = Cgroup::at(folder.to_owned()).marks();
+            marks.is_some_and(|marks| self.mark.is_among(&marks))
+        };
+        let mut seen = self.seen.borrow_mut();
+        calls_around(&folder).any(|call| *seen.entry(call.to_owned()).or_insert_with(|| is_meant(call)))
+    }
+
+    /// Returns what stands in front of the call's shell: some of its descendants carry the mark, and neither it nor any of its ancestors.
+    fn in_front(&self, members: &[Member]) -> BTreeSet<i32> {
+        let marked: BTreeSet<i32> =
+            members.iter().map(|member| member.id).filter(|id| self.is_marked(*id)).collect();
+        let parent = |id: i32| Stat::read(id).map(|stat| stat.parent).filter(|id| *id > 1);
+        let mut found = BTreeSet::new();
+        for id in &marked {
+            let above: Vec<i32> = std::iter::successors(parent(*id), |id| parent(*id)).collect();
+            let first = above.iter().rposition(|id| marked.contains(id)).map_or(0, |last| last + 1);
+            found.extend(&above[first..]);
+        }
+        found
+    }
+
+    /// Returns the cgroups that are known to be of a call that is meant.
+    fn cgroups(&self) -> Vec<Cgroup> {
+        let seen = self.seen.borrow();
+        let others = seen.iter().filter(|(_, meant)| **meant).map(|(folder, _)| Cgroup::at(folder.clone()));
+        others.chain(self.cgroup.clone()).collect()
+    }
+
+    /// Has the kernel kill whoever is in the call's cgroup, also those that are born faster than they are found.
+    pub(super) fn kill_cgroups(&self) {
+        self.beside_us().iter().for_each(Cgroup::kill);
+    }
+
+    /// Ends whoever is left in the call's cgroup although no member is seen: a process may have been born and its parent ended while it
+    /// was looked for, or be one whose first thread has ended. Returns whether all are gone within the time given.
+    pub(super) fn end_cgroups(&self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
+        let cgroups = self.beside_us();
+        let populated: Vec<_> =
+            cgroups.iter().filter(|cgroup| !cgroup.is_empty_within(Duration::ZERO)).collect();
+        for cgroup in &populated {
+            cgroup.kill();
+        }
+        populated.iter().all(|cgroup| cgroup.is_empty_within(until.saturating_duration_since(Instant::now())))
+    }
+
+    /// Returns the cgroups to be ended. It may be the host within a call that ends it, and is to go on.
+    fn beside_us(&self) -> Vec<Cgroup> {
+        let mut cgroups = self.cgroups();
+        let own = if cgroups.is_empty() { None } else { cgroup::own() };
+        cgroups.retain(|cgroup| own.as_ref().is_none_or(|own| !cgroup.holds(own)));
+        cgroups
     }
 }
 
@@ -138,20 +225,27 @@ fn is_bare(id: i32) -> bool {
     fs::read(format!("/proc/{id}/environ")).is_ok_and(|environ| !marked(environ))
 }
 
-/// Ends every process on this machine that carries a call's id as `HOSTEL_CALL`, and waits up to a second for them to be gone.
-/// For a host whose provider has not done so.
-pub fn end_call(call_id: &str) {
-    end(&Tree { mark: Mark::Whole(call_id.into()), leader: NOBODY, since: None });
+/// Returns whether a process is in the cgroup of a call in which this one is not.
+fn is_in_another_call(id: i32) -> bool {
+    let innermost =
+        |folder: Option<PathBuf>| folder.and_then(|folder| calls_around(&folder).next().map(Path::to_owned));
+    innermost(cgroup::of_process(id)).is_some_and(|call| innermost(cgroup::own()) != Some(call))
 }
 
-/// Ends every process on this machine that carries the id of a call which begins with `beginning`, as [`end_call`] does. Returns
-/// how many there were.
+/// Ends every process on this machine that carries a call's id as `HOSTEL_CALL` or is in its cgroup, and waits up to a second for them
+/// to be gone. For a host whose provider has not done so.
+pub fn end_call(call_id: &str) {
+    end(&Tree::of_others(Mark::Whole(call_id.into())));
+}
+
+/// Ends every process on this machine that carries the id of a call which begins with `beginning`, or is in the cgroup of such a
+/// call, as [`end_call`] does. Returns how many there were.
 #[must_use]
 pub fn end_calls(beginning: &str) -> usize {
     if beginning.is_empty() {
         return 0;
     }
-    end(&Tree { mark: Mark::Beginning(beginning.into()), leader: NOBODY, since: None })
+    end(&Tree::of_others(Mark::Beginning(beginning.into())))
 }
 
 fn end(tree: &Tree) -> usize {
@@ -161,12 +255,17 @@ fn end(tree: &Tree) -> usize {
         let members = tree.members();
         let left = until.saturating_duration_since(Instant::now());
         if members.is_empty() || left.is_zero() {
+            let _ = tree.end_cgroups(left);
+            for cgroup in tree.cgroups() {
+                cgroup.remove();
+            }
             return ended.len();
         }
         for member in &members {
             ended.insert(member.id);
             member.signal(Signal::KILL);
         }
+        tree.kill_cgroups();
         // Who has children may have left some behind, so it is looked again once the first is gone.
         let mut fds: Vec<PollFd<'_>> = members
             .iter()
@@ -179,12 +278,16 @@ fn end(tree: &Tree) -> usize {
     }
 }
 
-/// Sends a signal to every process on this machine that carries a call's id as `HOSTEL_CALL`, and to what descends from one that
-/// does. Returns how many there were: none for a call that has ended, or for a number that is no signal.
+/// Sends a signal to every process on this machine that carries a call's id as `HOSTEL_CALL` or is in its cgroup, and to what descends
+/// from one that does. What a transport has put in front of the call's shell gets none: it would end the call in its own way. Returns how
+/// many there were: none for a call that has ended, or for a number that is no signal.
 #[must_use]
 pub fn signal_call(call_id: &str, signal: i32) -> usize {
     let Some(signal) = Signal::from_named_raw(signal) else { return 0 };
-    let members = Tree { mark: Mark::Whole(call_id.into()), leader: NOBODY, since: None }.members();
+    let tree = Tree::of_others(Mark::Whole(call_id.into()));
+    let mut members = tree.members();
+    let in_front = tree.in_front(&members);
+    members.retain(|member| !in_front.contains(&member.id));
     for member in &members {
         member.signal(signal);
         if signal != Signal::STOP && signal != Signal::TSTP {
@@ -247,6 +350,11 @@ impl Stat {
         let same = Self::read(self.id)?.started == self.started;
         same.then_some(Member { id: self.id, fd, started: self.started })
     }
+}
+
+/// Returns when a process was started; None where there is none of this number.
+pub(super) fn started(id: i32) -> Option<u64> {
+    Some(Stat::read(id)?.started)
 }
 
 fn processes() -> Vec<Stat> {

@@ -166,6 +166,7 @@ impl Sandbox {
             record: Path::new("/dev/null"),
             extra: vec![variables.as_fd()],
             terminal: false,
+            cgroup: None,
         };
         let process = LocalTransport::spawn(&launch).map_err(io::Error::other)?;
         let status = waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED)?;

@@ -56,6 +56,7 @@ impl Cat {
             cwd: Path::new("/"),
             descriptors: vec![theirs.as_fd(), theirs.as_fd(), theirs.as_fd()],
             terminal: false,
+            cgroup: None,
         });
         let mut cat = Self { process: process.expect("cat starts"), line };
         cat.round_trip();

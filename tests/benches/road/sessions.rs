@@ -133,6 +133,7 @@ fn spawn_as_sessions_do() {
         cwd: Path::new("/"),
         descriptors: vec![null.as_fd(), null.as_fd(), null.as_fd()],
         terminal: false,
+        cgroup: None,
     })
     .expect("bash starts");
     let ended = waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED).expect("it ends");

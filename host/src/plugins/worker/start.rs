@@ -128,6 +128,7 @@ pub(super) fn start(plugin: &str, env: &[(OsString, OsString)]) -> io::Result<St
         cwd: Path::new("/"),
         descriptors,
         terminal: false,
+        cgroup: None,
     })
     .map_err(|error| error.error)?;
     Ok(Started { keeper, line, socket, errors })
