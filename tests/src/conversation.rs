@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
@@ -65,6 +65,40 @@ impl Conversation {
         }
     }
 
+    /// Waits for the next line that was not waited for yet, but no longer than `limit`, and returns it without its end.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it ends before, or does not print one.
+    #[track_caller]
+    pub fn line(&mut self, limit: Duration) -> Vec<u8> {
+        let until = Instant::now() + limit;
+        let mut seen = self.next;
+        loop {
+            if let Some(at) = self.heard[seen..].iter().position(|byte| *byte == b'\n') {
+                let line = self.heard[self.next..seen + at].to_vec();
+                self.next = seen + at + 1;
+                return line;
+            }
+            seen = self.heard.len();
+            let came = self.read(until);
+            assert!(came == Some(true), "no line came ({came:?}): {:?} {}", self.text(), self.said());
+        }
+    }
+
+    /// Returns what it has said on standard error so far.
+    ///
+    /// # Panics
+    ///
+    /// Panics if that cannot be read.
+    #[must_use]
+    pub fn said(&mut self) -> String {
+        let mut stderr = Vec::new();
+        self.stderr.rewind().expect("a file has a beginning");
+        self.stderr.read_to_end(&mut stderr).expect("a file can be read");
+        String::from_utf8_lossy(&stderr).into_owned()
+    }
+
     /// Gives it something to read.
     ///
     /// # Panics
@@ -116,13 +150,10 @@ impl Conversation {
             }
         }
         let status = self.child.wait().expect("a program ends");
-        let mut stderr = Vec::new();
-        self.stderr.rewind().expect("a file has a beginning");
-        self.stderr.read_to_end(&mut stderr).expect("a file can be read");
         Ran {
             code: status.code().unwrap_or(-1),
             stdout: std::mem::take(&mut self.heard),
-            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+            stderr: self.said(),
             took: self.begun.elapsed(),
         }
     }
@@ -136,7 +167,7 @@ impl Conversation {
             Ok(_) => {}
             Err(error) => panic!("{error}"),
         }
-        let mut buffer = [0; 4096];
+        let mut buffer = [0; 16 * 1024];
         let count = stdout.read(&mut buffer).expect("a pipe can be read");
         self.heard.extend_from_slice(&buffer[..count]);
         Some(count > 0)

@@ -7,9 +7,11 @@ pub mod fuzz;
 pub mod kernel;
 pub mod marked;
 pub mod mcp_clients;
+pub mod mcp_stdio;
 pub mod own_process;
 pub mod provider;
 pub mod tidy;
+pub mod tools;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,6 +23,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use tools::Road;
 
 /// Returns the folder that holds what was built, building it first if a test was started by itself.
 ///
@@ -55,6 +59,8 @@ pub fn library(name: &str) -> PathBuf {
 
 /// A fresh home.
 pub struct Home {
+    /// First, so that servers have ended when their home goes.
+    calls: tools::Calls,
     dir: tempfile::TempDir,
     env: Vec<(String, String)>,
 }
@@ -132,7 +138,15 @@ impl Home {
     /// Panics if there is no room for one.
     #[must_use]
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().expect("a temporary folder"), env: Vec::new() }
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        Self { calls: tools::Calls::default(), dir, env: Vec::new() }
+    }
+
+    /// Says by which road tools are called.
+    #[must_use]
+    pub fn by(mut self, road: Road) -> Self {
+        self.calls.road = road;
+        self
     }
 
     /// Sets a variable for every program that runs in this home.

@@ -10,6 +10,7 @@ use rustix::process::Pid;
 use serde_json::Value;
 
 use crate::conversation::Conversation;
+use crate::tools::Road;
 use crate::{Home, Ran, strict};
 
 /// A home whose processes and environments end with it.
@@ -60,6 +61,20 @@ impl TidyHome {
             let _ = made.hostel(&["config", "set", "terminal.backend", backend]).expect(0);
         }
         Some(made)
+    }
+
+    /// Sets a variable for every program that runs in this home.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.home.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Says by which road tools are called.
+    #[must_use]
+    pub fn by(mut self, road: Road) -> Self {
+        self.home.calls.road = road;
+        self
     }
 
     /// Returns where commands run.
@@ -135,6 +150,7 @@ impl TidyHome {
 
 impl Drop for TidyHome {
     fn drop(&mut self) {
+        self.hang_up();
         // What cannot be ended must not hide why the test has failed.
         let run = |words: &[&str]| self.command("hostel", words).stderr(Stdio::null()).output();
         let Ok(list) = run(&["process", "list", "--json"]) else { return };

@@ -7,13 +7,19 @@ mod rights;
 
 use std::fs;
 
-use calls::{assert_holds, in_folder, not_read, not_written, put, read, refused, says, tool, write};
+use calls::{assert_holds, in_folder, not_read, not_written, put, read, refused, says, write};
 use hostel::tools::{Call, call};
 use hostel::{Host, Options};
-use hostel_tests::{Home, on_every_backend};
+use hostel_tests::tools::Road;
+use hostel_tests::{Home, by_both_roads, on_every_backend_by_both_roads};
 use serde_json::{Value, json};
 
-on_every_backend! {
+by_both_roads! {
+    what_is_no_text_file_is_said_with_what_to_do what_cannot_be_read_by_what_it_is_for_is_not_written
+    the_policy_is_neither_written_nor_shown
+}
+
+on_every_backend_by_both_roads! {
     // O-29
     fn mark_and_line_ends_of_a_file_stay_and_do_not_show(home) {
         put(home, "f.txt", b"\xef\xbb\xbfalpha\r\nBETA2\r\ngamma");
@@ -112,9 +118,8 @@ on_every_backend! {
     }
 }
 
-#[test]
-fn what_is_no_text_file_is_said_with_what_to_do() {
-    let home = in_folder();
+fn what_is_no_text_file_is_said_with_what_to_do(road: Road) {
+    let home = in_folder(road);
     let _ =
         home.exec("mkdir dir; mkfifo pipe; ln -s loop2 loop1; ln -s loop1 loop2; echo x > main.rs").expect(0);
     put(&home, "bin", [b"\x7fELF\x02\0\0".as_slice(), &[1; 500]].concat());
@@ -153,15 +158,14 @@ fn what_is_no_text_file_is_said_with_what_to_do() {
     );
 }
 
-#[test]
-fn what_cannot_be_read_by_what_it_is_for_is_not_written() {
-    let home = in_folder();
+fn what_cannot_be_read_by_what_it_is_for_is_not_written(road: Road) {
+    let home = in_folder(road);
     for (path, content, words) in [
         ("a.json", "{\"a\": 1,}", "line 1 column 9"),
         ("a.yaml", "a: [1\nb: 2\n", "no valid YAML"),
         ("a.yml", "a: 1\n---\n\tb: 1\n", "line 3"),
     ] {
-        refused(&tool(&home, "write_file", &json!({ "path": path, "content": content })), words);
+        refused(&home.tool("write_file", &json!({ "path": path, "content": content })), words);
     }
     says(&home, "ls -A", "");
     for (path, content, status) in [
@@ -175,7 +179,7 @@ fn what_cannot_be_read_by_what_it_is_for_is_not_written() {
         assert_eq!(write(&home, path, content)["lint"]["status"], status, "{path}");
     }
     refused(
-        &tool(&home, "write_file", &json!({ "path": "a.json", "content": "{" })),
+        &home.tool("write_file", &json!({ "path": "a.json", "content": "{" })),
         "`a.json` was not written",
     );
     assert_holds(&home, "a.json", "{\"a\": [1]}\n");
@@ -234,9 +238,8 @@ fn a_session_knows_what_it_has_seen() {
 }
 
 // O-28
-#[test]
-fn the_policy_is_neither_written_nor_shown() {
-    let home = in_folder();
+fn the_policy_is_neither_written_nor_shown(road: Road) {
+    let home = in_folder(road);
     let text = "approvals:\n  mode: ask\n";
     home.set_config(text);
     let config = home.path().join("config.yaml");

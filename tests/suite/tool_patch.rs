@@ -4,16 +4,22 @@
 
 use std::fs;
 
-use hostel_tests::{Home, finish, is_root, on_every_backend};
+use hostel_tests::tools::Road;
+use hostel_tests::{Home, by_both_roads, finish, is_root, on_every_backend_by_both_roads};
 use serde_json::{Value, json};
+
+by_both_roads! {
+    what_a_file_is_stays_but_for_what_it_holds the_owner_stays_when_root_edits
+    small_differences_are_forgiven_with_a_warning_and_others_are_not
+    escapes_of_the_call_do_not_get_into_the_file hunks_are_found_by_whole_lines_and_what_stands_before_them
+    what_was_written_is_put_back_when_a_later_file_cannot_be what_cannot_be_edited_is_said_with_what_to_do
+    the_policy_is_not_edited_by_whom_it_binds
+}
 
 /// Calls the tool.
 #[track_caller]
 fn patch(home: &Home, arguments: &Value) -> Value {
-    let command = home.command("hostel", &["tool", "patch", "--json", "-"]);
-    let ran = finish(command, arguments.to_string().as_bytes());
-    let object = ran.json();
-    assert_eq!(ran.code, i32::from(!object["error"].is_null()), "{object}");
+    let object = home.tool("patch", arguments);
     assert_eq!(object["success"], object["error"].is_null(), "{object}");
     object
 }
@@ -63,15 +69,15 @@ fn assert_holds(home: &Home, name: &str, bytes: impl AsRef<[u8]>) {
 }
 
 /// Makes a home whose session stands in an empty folder.
-fn in_folder() -> Home {
-    let home = Home::new();
+fn in_folder(road: Road) -> Home {
+    let home = Home::new().by(road);
     let _ = home.exec("mkdir w && cd w").expect(0);
     home
 }
 
 const M: &str = "def a():\n    retry(2)\n    done()\n\ndef b():\n    retry(2)\n    done()\n";
 
-on_every_backend! {
+on_every_backend_by_both_roads! {
     // O-29
     fn an_edit_changes_no_byte_that_was_not_asked_for(home) {
         put(home, "f.txt", b"\xef\xbb\xbfalpha\r\nbeta\r\ngamma");
@@ -94,6 +100,17 @@ on_every_backend! {
         put(home, "mixed.txt", b"a\r\nb\na\nb\r\ncaf\xe9\n");
         replace(home, "mixed.txt", "b\na", "B\nx\na");
         assert_holds(home, "mixed.txt", b"a\r\nB\nx\na\nb\r\ncaf\xe9\n");
+    }
+
+    fn what_is_in_utf_16_is_edited_as_text_and_stays_in_it(home) {
+        put(home, "u.txt", b"\xff\xfea\0\r\0\n\0b\0\r\0\n\0");
+        let object = replace(home, "u.txt", "b\n", "é\n");
+        assert!(object["diff"].as_str().unwrap().contains("\n-b\n+é\n"), "{object}");
+        assert_holds(home, "u.txt", b"\xff\xfea\0\r\0\n\0\xe9\0\r\0\n\0");
+        let object = home.tool("write_file", &json!({ "path": "u.txt", "content": "x\n" }));
+        assert!(object["error"].is_null() && object["bytes_written"] == 8, "{object}");
+        assert_holds(home, "u.txt", b"\xff\xfex\0\r\0\n\0");
+        assert_eq!(home.tool("read_file", &json!({ "path": "u.txt" }))["content"], "1|x");
     }
 
     // O-30
@@ -151,9 +168,8 @@ on_every_backend! {
 }
 
 // O-31
-#[test]
-fn what_a_file_is_stays_but_for_what_it_holds() {
-    let home = in_folder();
+fn what_a_file_is_stays_but_for_what_it_holds(road: Road) {
+    let home = in_folder(road);
     let _ = home.exec("umask 022; printf '#!/bin/sh\\necho 1\\n' > s.sh; chmod 755 s.sh").expect(0);
     let _ = home.exec("echo t > target.txt; ln -s target.txt link.txt").expect(0);
     replace(&home, "s.sh", "1", "2");
@@ -169,21 +185,19 @@ fn what_a_file_is_stays_but_for_what_it_holds() {
 }
 
 // O-31
-#[test]
-fn the_owner_stays_when_root_edits() {
+fn the_owner_stays_when_root_edits(road: Road) {
     if !is_root() {
         return;
     }
-    let home = in_folder();
+    let home = in_folder(road);
     let _ = home.exec("echo one > f; chown 1234:1235 f; chmod 640 f").expect(0);
     replace(&home, "f", "one", "two");
     assert_eq!(home.exec("stat -c '%u %g %a' f; cat f").expect(0).text(), "1234 1235 640\ntwo\n");
 }
 
 // O-30, and what else models misremember.
-#[test]
-fn small_differences_are_forgiven_with_a_warning_and_others_are_not() {
-    let home = in_folder();
+fn small_differences_are_forgiven_with_a_warning_and_others_are_not(road: Road) {
+    let home = in_folder(road);
     put(&home, "w.py", "class A:\n\tdef run(self):\n\t\tsay(“hi”)  # one\n\t\tstop()\n");
     let old = "def run(self):\n    say(\"hi\")  # one\n";
     let object = replace(&home, "w.py", old, "def run(self):\n    say(\"hi\")  # two\n    go()\n");
@@ -225,9 +239,8 @@ fn small_differences_are_forgiven_with_a_warning_and_others_are_not() {
     assert_holds(&home, "c.rs", calls);
 }
 
-#[test]
-fn escapes_of_the_call_do_not_get_into_the_file() {
-    let home = in_folder();
+fn escapes_of_the_call_do_not_get_into_the_file(road: Road) {
+    let home = in_folder(road);
     put(&home, "e.js", "say(\"hi\");\nlog(\"a\\n\");\n");
     let object = refused(&home, "e.js", r#"say(\"hi\");"#, r#"say(\"ho\");"#);
     assert!(error(&object).contains("backslash"), "{object}");
@@ -238,9 +251,8 @@ fn escapes_of_the_call_do_not_get_into_the_file() {
     assert_holds(&home, "e.js", "say(1);\nlog(\"b\\n\\t\\\"\");\n");
 }
 
-#[test]
-fn hunks_are_found_by_whole_lines_and_what_stands_before_them() {
-    let home = in_folder();
+fn hunks_are_found_by_whole_lines_and_what_stands_before_them(road: Road) {
+    let home = in_folder(road);
     put(&home, "m.py", M);
     let change = "-    retry(2)\n+    retry(3)\n";
     for (hunk, reason) in [
@@ -269,9 +281,8 @@ fn hunks_are_found_by_whole_lines_and_what_stands_before_them() {
     assert_holds(&home, "m.py", second.replace("retry(3)", "retry(5)"));
 }
 
-#[test]
-fn what_was_written_is_put_back_when_a_later_file_cannot_be() {
-    let home = in_folder();
+fn what_was_written_is_put_back_when_a_later_file_cannot_be(road: Road) {
+    let home = in_folder(road);
     put(&home, "a.txt", "one\n");
     put(&home, "file", "f\n");
     let text = "*** Update File: a.txt\n@@\n-one\n+two\n*** Add File: file/below.txt\n+b\n";
@@ -280,9 +291,8 @@ fn what_was_written_is_put_back_when_a_later_file_cannot_be() {
     assert_eq!(home.exec("cat a.txt file; ls -A").expect(0).text(), "one\nf\na.txt\nfile\n");
 }
 
-#[test]
-fn what_cannot_be_edited_is_said_with_what_to_do() {
-    let home = in_folder();
+fn what_cannot_be_edited_is_said_with_what_to_do(road: Road) {
+    let home = in_folder(road);
     put(&home, "bin", b"a\0b");
     put(&home, "m.py", M);
     let _ = home.exec("mkdir folder").expect(0);
@@ -310,9 +320,8 @@ fn what_cannot_be_edited_is_said_with_what_to_do() {
 }
 
 // O-28
-#[test]
-fn the_policy_is_not_edited_by_whom_it_binds() {
-    let home = in_folder();
+fn the_policy_is_not_edited_by_whom_it_binds(road: Road) {
+    let home = in_folder(road);
     let text = "approvals:\n  mode: ask\n";
     home.set_config(text);
     let config = home.path().join("config.yaml");

@@ -5,17 +5,24 @@ use std::time::{Duration, Instant};
 use hostel::tools::{Call, call};
 use hostel::{Host, Options};
 use hostel_tests::marked::{Mark, PATIENCE};
-use hostel_tests::on_every_backend;
 use hostel_tests::tidy::TidyHome;
+use hostel_tests::tools::Road;
+use hostel_tests::{by_both_roads, on_every_backend_by_both_roads};
 use serde_json::{Value, json};
 
-/// Calls a tool of `task`, whose exit code says whether the call failed.
+by_both_roads! {
+    results_have_the_keys_of_the_contract only_processes_of_the_own_task_are_there
+    what_cannot_be_done_says_why_and_what_to_do
+    a_log_shows_the_last_lines_or_those_from_an_offset_and_never_too_much
+    waiting_is_bounded_and_can_be_given_up to_look_changes_nothing_and_to_wait_settles_it
+    a_signal_reaches_it_and_a_lease_can_be_prolonged
+    what_happens_in_the_background_is_told_once_and_to_its_own_task
+}
+
+/// Calls a tool of `task`.
 #[track_caller]
 fn tool(home: &TidyHome, task: &str, name: &str, arguments: &Value) -> Value {
-    let ran = home.hostel(&["tool", name, "--task", task, "--json", &arguments.to_string()]);
-    let value = ran.json();
-    assert_eq!(ran.code, i32::from(!value["error"].is_null()), "{ran:?}");
-    value
+    home.tool_of(task, name, arguments)
 }
 
 /// Calls the tool.
@@ -52,7 +59,7 @@ fn keys(object: &Value) -> Vec<&str> {
     object.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-on_every_backend! {
+on_every_backend_by_both_roads! {
     fn it_is_seen_and_ended(home) {
         let mark = Mark::new();
         let id = start(home, &format!("printf '\\033[31mup\\033[0m\\n'; setsid sleep {mark} & sleep {mark}"), &json!({}));
@@ -143,9 +150,8 @@ on_every_backend! {
     }
 }
 
-#[test]
-fn results_have_the_keys_of_the_contract() {
-    let home = TidyHome::new();
+fn results_have_the_keys_of_the_contract(road: Road) {
+    let home = TidyHome::new().by(road);
     let id = start(&home, "echo hi; exit 3", &json!({ "workdir": "/" }));
     let waited = act(&home, "wait", &id);
     assert_eq!(keys(&waited), ["status", "session_id", "output", "exit_code", "completion_reason"]);
@@ -187,9 +193,8 @@ fn results_have_the_keys_of_the_contract() {
     assert_eq!(keys(&act(&home, "kill", &id)), ["status", "session_id", "exit_code"]);
 }
 
-#[test]
-fn only_processes_of_the_own_task_are_there() {
-    let home = TidyHome::new();
+fn only_processes_of_the_own_task_are_there(road: Road) {
+    let home = TidyHome::new().by(road);
     let id = start(&home, "sleep 100", &json!({}));
     for id in ["proc_0123456789ab", "x", "../processes", "proc_0123456789AB"] {
         for action in ["poll", "log", "wait", "kill", "write", "submit", "close", "resize", "signal", "renew"]
@@ -210,9 +215,8 @@ fn only_processes_of_the_own_task_are_there() {
     assert_eq!(act(&home, "poll", &id)["status"], "running");
 }
 
-#[test]
-fn what_cannot_be_done_says_why_and_what_to_do() {
-    let home = TidyHome::new();
+fn what_cannot_be_done_says_why_and_what_to_do(road: Road) {
+    let home = TidyHome::new().by(road);
     let id = start(&home, "sleep 100", &json!({}));
     for (arguments, part) in [
         (json!({ "action": "write", "session_id": id, "data": "x" }), "`stdin`"),
@@ -235,9 +239,8 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     assert_eq!(act(&home, "poll", &id)["status"], "running");
 }
 
-#[test]
-fn a_log_shows_the_last_lines_or_those_from_an_offset_and_never_too_much() {
-    let home = TidyHome::new();
+fn a_log_shows_the_last_lines_or_those_from_an_offset_and_never_too_much(road: Road) {
+    let home = TidyHome::new().by(road);
     let id = start(&home, "seq 1 1000 | sed 's/$/ \\x1b[32mgreen\\x1b[0m/'", &json!({}));
     let _ = act(&home, "wait", &id);
     let log = |more: Value| {
@@ -256,6 +259,7 @@ fn a_log_shows_the_last_lines_or_those_from_an_offset_and_never_too_much() {
     assert_eq!(lines(&log(json!({ "offset": 0, "limit": 1 }))), ["1000 green"]);
     assert_eq!(lines(&log(json!({ "offset": 5000 }))), [] as [&str; 0]);
     let _ = home.hostel(&["config", "set", "tool_output.max_bytes", "100"]).expect(0);
+    home.hang_up();
     let value = log(json!({}));
     assert!(
         value["output"].as_str().unwrap().len() <= 100 && lines(&value).last().unwrap() == "1000 green",
@@ -266,9 +270,8 @@ fn a_log_shows_the_last_lines_or_those_from_an_offset_and_never_too_much() {
     assert!(value["output"].as_str().unwrap().len() <= 100 && lines(&value)[0] == "2 green", "{value}");
 }
 
-#[test]
-fn waiting_is_bounded_and_can_be_given_up() {
-    let home = TidyHome::new();
+fn waiting_is_bounded_and_can_be_given_up(road: Road) {
+    let home = TidyHome::new().by(road);
     let _ = home.hostel(&["config", "set", "terminal.timeout", "0.3"]).expect(0);
     let mark = Mark::new();
     let id = start(&home, &format!("sleep {mark}"), &json!({}));
@@ -278,6 +281,7 @@ fn waiting_is_bounded_and_can_be_given_up() {
     assert!(value["timeout_note"].as_str().unwrap().contains("0.3 s"), "{value}");
     assert!(act(&home, "wait", &id).get("timeout_note").is_none());
     let _ = home.hostel(&["config", "set", "terminal.timeout", "180"]).expect(0);
+    home.hang_up();
     mark.appear(1);
     let own = hostel::home::Home::at(home.path().to_owned()).unwrap();
     let host = Host::open(Options { home: Some(own), backend: None }).unwrap();
@@ -289,9 +293,8 @@ fn waiting_is_bounded_and_can_be_given_up() {
     assert_eq!(mark.pids().len(), 1, "only the waiting has ended");
 }
 
-#[test]
-fn to_look_changes_nothing_and_to_wait_settles_it() {
-    let home = TidyHome::new();
+fn to_look_changes_nothing_and_to_wait_settles_it(road: Road) {
+    let home = TidyHome::new().by(road);
     let notices = || home.process_json(&["notices", "--keep"])["notices"].as_array().unwrap().len();
     let ended = || {
         // A little later, since the answer that starts it would tell of it as well.
@@ -320,9 +323,8 @@ fn to_look_changes_nothing_and_to_wait_settles_it() {
     }
 }
 
-#[test]
-fn a_signal_reaches_it_and_a_lease_can_be_prolonged() {
-    let home = TidyHome::new();
+fn a_signal_reaches_it_and_a_lease_can_be_prolonged(road: Road) {
+    let home = TidyHome::new().by(road);
     let script = "trap 'echo usr1; exit 4' USR1; echo up; while :; do sleep 0.05; done";
     let id = start(&home, script, &json!({}));
     home.hear(&id, "up\n");
@@ -336,9 +338,8 @@ fn a_signal_reaches_it_and_a_lease_can_be_prolonged() {
     assert!(value["status"] == "ok" && value["lease_until"].as_f64().unwrap() > until + 1000.0, "{value}");
 }
 
-#[test]
-fn what_happens_in_the_background_is_told_once_and_to_its_own_task() {
-    let home = TidyHome::new();
+fn what_happens_in_the_background_is_told_once_and_to_its_own_task(road: Road) {
+    let home = TidyHome::new().by(road);
     let heard = |task: &str| tool(&home, task, "terminal", &json!({ "command": "true" }))["notices"].clone();
     let told = || {
         let until = Instant::now() + PATIENCE;

@@ -7,11 +7,18 @@ mod failing;
 mod texts;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use calls::{Busybox, ENGINES, Engine, Grep, Ripgrep, failure, files, found, names, places, search, set};
-use hostel_tests::{Home, finish, on_every_backend};
+use hostel_tests::tools::Road;
+use hostel_tests::{Home, by_both_roads, on_every_backend_by_both_roads};
 use serde_json::{Value, json};
+
+by_both_roads! {
+    names_that_are_no_text_are_not_merged nothing_in_a_tree_holds_it_up
+    only_files_of_some_names_are_searched hidden_and_ignored_files_are_left_out_unless_named
+    files_are_found_by_name_newest_first
+}
 
 fn dashes_and_colons(home: &Home, engine: Engine) {
     let _ = home
@@ -41,7 +48,7 @@ fn dashes_and_colons(home: &Home, engine: Engine) {
     assert!(expected.contains(&object["engine"].as_str().unwrap()), "{object}");
 }
 
-on_every_backend! {
+on_every_backend_by_both_roads! {
     // O-32
     fn dashes_and_colons_with_ripgrep(home) {
         if Ripgrep.prepare(home) {
@@ -76,10 +83,9 @@ on_every_backend! {
     }
 }
 
-#[test]
-fn names_that_are_no_text_are_not_merged() {
+fn names_that_are_no_text_are_not_merged(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let script = "for name in $'caf\\351' $'caf\\352' 'caf\\xe9' $'a\\n1:b' ' a ' 'x:0'; do echo needle > \"$name\"; done";
         let _ = home.exec(script).expect(0);
         let expected = [r"$'caf\xe9'", r"$'caf\xea'", r"caf\xe9", "a\n1:b", " a ", "x:0"];
@@ -99,17 +105,16 @@ fn names_that_are_no_text_are_not_merged() {
     }
 }
 
-#[test]
-fn nothing_in_a_tree_holds_it_up() {
+fn nothing_in_a_tree_holds_it_up(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let script = "mkdir d e; echo needle > d/a; mkfifo d/pipe; ln -s .. d/loop; ln -s /dev/zero d/zero; \
                       ln -s d/a link; ln -s ../d e/d; ln -s self self";
         let _ = home.exec(script).expect(0);
-        let command = home.command("hostel", &["tool", "search_files", "--json", r#"{"pattern": "needle"}"#]);
-        let ran = finish(command, b"").expect(0);
-        assert!(ran.took < Duration::from_secs(20), "{ran:?}");
-        assert_eq!(found(&ran.json()), [("d/a".to_owned(), 1, "needle".to_owned())], "{engine:?}");
+        let begun = Instant::now();
+        let object = search(&home, &json!({ "pattern": "needle" }));
+        assert!(begun.elapsed() < Duration::from_secs(20), "{object}");
+        assert_eq!(found(&object), [("d/a".to_owned(), 1, "needle".to_owned())], "{engine:?}");
         // Whoever names a link means what it leads to.
         assert_eq!(places(&home, &json!({ "pattern": "needle", "path": "link" })), set(&[("link", 1)]));
         assert_eq!(places(&home, &json!({ "pattern": "needle", "path": "e/d" })), set(&[("e/d/a", 1)]));
@@ -122,10 +127,9 @@ const PROJECT: &str = "mkdir -p src/deep lib node_modules/x .git .hidden venv; t
     node_modules/x/i.js .git/config .hidden/h.rs venv/p.py .gitlab.yml; do echo 'a needle' > \"$name\"; done; \
     printf 'node_modules\\nvenv\\n' > .ignore";
 
-#[test]
-fn only_files_of_some_names_are_searched() {
+fn only_files_of_some_names_are_searched(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let _ = home.exec(PROJECT).expect(0);
         for (glob, expected) in [
             ("*.rs", vec!["lib/c.rs", "src/a.rs", "src/deep/b.rs", "top.rs"]),
@@ -156,10 +160,9 @@ fn only_files_of_some_names_are_searched() {
     }
 }
 
-#[test]
-fn hidden_and_ignored_files_are_left_out_unless_named() {
+fn hidden_and_ignored_files_are_left_out_unless_named(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let _ = home.exec(PROJECT).expect(0);
         let object = search(&home, &json!({ "pattern": "needle", "output_mode": "files_only" }));
         assert_eq!(object["total_count"], 8, "{engine:?} {object}");
@@ -180,10 +183,9 @@ fn hidden_and_ignored_files_are_left_out_unless_named() {
     }
 }
 
-#[test]
-fn files_are_found_by_name_newest_first() {
+fn files_are_found_by_name_newest_first(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let script = "mkdir -p sub; touch -d '2001-01-01' old.py; touch -d '2024-01-01' sub/new.py; \
                       touch -d '2012-01-01' test_middle.py; touch -d '2013-01-01' $'test\\nline.txt' other.txt";
         let _ = home.exec(script).expect(0);

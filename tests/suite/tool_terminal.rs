@@ -9,18 +9,23 @@ use hostel::{Host, Options};
 use hostel_tests::conversation::Conversation;
 use hostel_tests::marked::Mark;
 use hostel_tests::tidy::TidyHome;
-use hostel_tests::{Home, Ran, finish, on_every_backend};
+use hostel_tests::tools::Road;
+use hostel_tests::{Home, by_both_roads, finish, on_every_backend_by_both_roads};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+
+by_both_roads! {
+    what_looks_like_a_failure_is_explained what_would_be_lost_in_the_foreground_is_refused_with_guidance
+    arguments_that_do_not_fit_are_errors_that_say_so
+    more_time_than_the_foreground_has_is_had_in_the_background secrets_are_taken_out_wherever_they_stand
+}
 
 /// What stands behind the output of a command whose time was up.
 const TIMED_OUT: &str = "[Command timed out after 1s]";
 
-/// Takes the result of `hostel tool`, whose exit code says whether the call failed.
+/// Holds a result to what all have in common.
 #[track_caller]
-fn result(ran: &Ran) -> Value {
-    let value = ran.json();
-    assert_eq!(ran.code, i32::from(!value["error"].is_null()), "{ran:?}");
+fn result(value: Value) -> Value {
     let first: Vec<&String> = value.as_object().unwrap().keys().take(3).collect();
     assert_eq!(first, ["output", "exit_code", "error"], "{value}");
     value
@@ -29,7 +34,7 @@ fn result(ran: &Ran) -> Value {
 /// Calls the tool.
 #[track_caller]
 fn terminal(home: &Home, arguments: &Value) -> Value {
-    result(&home.hostel(&["tool", "terminal", "--json", &arguments.to_string()]))
+    result(home.tool("terminal", arguments))
 }
 
 /// Runs a command by it.
@@ -56,10 +61,10 @@ fn refused(value: &Value, status: &str) -> String {
 /// Calls the tool `process`.
 #[track_caller]
 fn process(home: &Home, arguments: &Value) -> Value {
-    home.hostel(&["tool", "process", "--json", &arguments.to_string()]).json()
+    home.tool("process", arguments)
 }
 
-on_every_backend! {
+on_every_backend_by_both_roads! {
     // O-01
     fn output_is_data(home) {
         let script = "tr '\\0' '\\n' </proc/$$/cmdline\n\
@@ -119,8 +124,9 @@ on_every_backend! {
 
     // O-09
     fn it_reads_nothing(home) {
+        expect(&sh(home, "cat; echo first-done"), 0, "first-done\n");
         let words = ["tool", "terminal", "--json", "{\"command\": \"cat; echo first-done\"}"];
-        expect(&result(&finish(home.command("hostel", &words), b"not for it\n")), 0, "first-done\n");
+        expect(&finish(home.command("hostel", &words), b"not for it\n").json(), 0, "first-done\n");
     }
 
     // O-11, O-12
@@ -209,9 +215,8 @@ on_every_backend! {
     }
 }
 
-#[test]
-fn what_looks_like_a_failure_is_explained() {
-    let home = TidyHome::new();
+fn what_looks_like_a_failure_is_explained(road: Road) {
+    let home = TidyHome::new().by(road);
     for (command, code, part) in [
         ("grep needle /dev/null", 1, "no match"),
         ("cat /dev/null | grep -c needle >/dev/null", 1, "no match"),
@@ -228,9 +233,8 @@ fn what_looks_like_a_failure_is_explained() {
     }
 }
 
-#[test]
-fn what_would_be_lost_in_the_foreground_is_refused_with_guidance() {
-    let home = TidyHome::new();
+fn what_would_be_lost_in_the_foreground_is_refused_with_guidance(road: Road) {
+    let home = TidyHome::new().by(road);
     for command in [
         "touch ran; sleep 5 &",
         "touch ran & echo x",
@@ -261,9 +265,8 @@ fn what_would_be_lost_in_the_foreground_is_refused_with_guidance() {
     assert!(value["warnings"][0].as_str().unwrap().contains("`&`"), "{value}");
 }
 
-#[test]
-fn arguments_that_do_not_fit_are_errors_that_say_so() {
-    let home = TidyHome::new();
+fn arguments_that_do_not_fit_are_errors_that_say_so(road: Road) {
+    let home = TidyHome::new().by(road);
     for (arguments, part) in [
         (json!({}), "`command`"),
         (json!({ "command": 5 }), "a string"),
@@ -283,14 +286,9 @@ fn arguments_that_do_not_fit_are_errors_that_say_so() {
     expect(&terminal(&home, &nothing), 0, "x\n");
 }
 
-#[test]
-fn more_time_than_the_foreground_has_is_had_in_the_background() {
-    let home = TidyHome::new();
-    let most = |arguments: &Value| {
-        let mut command = home.command("hostel", &["tool", "terminal", "--json", &arguments.to_string()]);
-        command.env("TERMINAL_MAX_FOREGROUND_TIMEOUT", "1");
-        result(&finish(command, b""))
-    };
+fn more_time_than_the_foreground_has_is_had_in_the_background(road: Road) {
+    let home = TidyHome::new().by(road).with("TERMINAL_MAX_FOREGROUND_TIMEOUT", "1");
+    let most = |arguments: &Value| terminal(&home, arguments);
     expect(&most(&json!({ "command": "echo x", "timeout": 1 })), 0, "x\n");
     let value = most(&json!({ "command": "echo x; exit 3", "timeout": 60 }));
     assert_eq!(
@@ -313,9 +311,8 @@ fn more_time_than_the_foreground_has_is_had_in_the_background() {
 }
 
 // O-23: what the host must not tell, an agent is not told either
-#[test]
-fn secrets_are_taken_out_wherever_they_stand() {
-    let home = Home::new().with("SUDO_PASSWORD", "long-secret-77").with("MODAL_TOKEN_ID", "short");
+fn secrets_are_taken_out_wherever_they_stand(road: Road) {
+    let home = Home::new().by(road).with("SUDO_PASSWORD", "long-secret-77").with("MODAL_TOKEN_ID", "short");
     let value =
         sh(&home, "printf 'a long-%s b\\n' secret-77; printf 'long-se'; sleep 0.2; echo cret-77; echo short");
     expect(&value, 0, "a [redacted SUDO_PASSWORD] b\n[redacted SUDO_PASSWORD]\nshort\n");
@@ -339,7 +336,7 @@ fn a_call_that_is_interrupted_ends_its_command() {
     let call = Conversation::begin(home.command("hostel", &["tool", "terminal", "--json", &arguments]));
     mark.appear(1);
     call.signal(Signal::INT);
-    let value = result(&call.finish());
+    let value = result(call.finish().expect(0).json());
     expect(&value, 130, "half\n[Command interrupted]");
     assert_eq!(value["ended"], "interrupted");
     mark.expect_gone();

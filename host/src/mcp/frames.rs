@@ -21,6 +21,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::cancel::Calls;
+use super::halves::read_without;
 
 /// The longest line, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
@@ -281,10 +282,11 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcM
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
         Err(error) => {
-            return Err(wrong(ErrorCode::PARSE_ERROR, format!("the line is no JSON: {error}"), None));
+            let id = read_without(line).as_ref().and_then(id);
+            return Err(wrong(ErrorCode::PARSE_ERROR, format!("the line is no JSON: {error}"), id));
         }
     };
-    let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+    let id = id(&value);
     let is_request = value.get("method").is_some();
     tracing::debug!(%error, "a message is none of the protocol's");
     match &value {
@@ -297,6 +299,10 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcM
         )),
         _ => Err(wrong(ErrorCode::INVALID_REQUEST, "this is no request of the protocol", id)),
     }
+}
+
+fn id(message: &Value) -> Option<RequestId> {
+    message.get("id").and_then(|id| serde_json::from_value(id.clone()).ok())
 }
 
 fn wrong(
@@ -344,6 +350,8 @@ mod tests {
         assert!(matches!(ping, Some(ClientJsonRpcMessage::Request(_))));
         let error = answer("{nonsense");
         assert_eq!((error["error"]["code"].as_i64(), error.get("id")), (Some(-32700), None));
+        let error = answer(r#"{"id":7,"method":"x","params":{"text":"caf\udce9"}}"#);
+        assert_eq!((error["error"]["code"].as_i64(), &error["id"]), (Some(-32700), &7.into()));
         assert_eq!(answer("[]")["error"]["code"], -32600);
         assert_eq!(answer("7")["error"]["code"], -32600);
         let error = answer(r#"{"id":"x","method":7}"#);

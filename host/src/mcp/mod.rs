@@ -8,7 +8,7 @@
 //! | `server.rs`, `instructions.rs`, `resources.rs` | what a client can ask for |
 //! | `running.rs`, `cancel.rs`, `progress.rs`, `elicit.rs`, `parked.rs` | a call: its end, its output, its questions |
 //! | `session.rs`, `sessions.rs`, `arrival.rs` | clients, and whose request it is |
-//! | `stdio.rs`, `frames.rs` | standard input and output |
+//! | `stdio.rs`, `frames.rs`, `halves.rs` | standard input and output |
 //! | `http.rs`, `door.rs`, `token.rs`, `attended.rs`, `events.rs` | HTTP |
 //! | `runtime.rs`, `signals.rs`, `random.rs` | what both stand on |
 
@@ -19,6 +19,7 @@ mod door;
 mod elicit;
 mod events;
 mod frames;
+mod halves;
 pub mod http;
 mod instructions;
 mod parked;

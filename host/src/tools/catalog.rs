@@ -33,14 +33,13 @@ pub fn all() -> &'static [AnyTool] {
 
 /// Calls the tool `name`. Every face comes through here, and from here through the gate (`gate.rs`).
 #[must_use]
-#[allow(clippy::needless_pass_by_value, reason = "whoever makes a call has no more use for them")]
 pub fn call(session: &Session, name: &str, arguments: Value, call: &Call) -> Answer {
     if let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) {
         if name != SearchFiles::NAME {
             // Only a search that follows on the same one is a repetition.
             session.memory.searches.lock().unwrap_or_else(PoisonError::into_inner).forget();
         }
-        return tool.run(session, &arguments, call);
+        return tool.run(session, arguments, call);
     }
     let known: Vec<_> = TOOLS.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let message = format!("there is no tool `{}`: use one of {}", name.escape_debug(), known.join(", "));
@@ -64,6 +63,18 @@ mod tests {
             let schema = tool.output_schema();
             for name in ["status", "approval_id", "error"] {
                 assert!(!schema["properties"][name].is_null(), "{}: {name}", tool.name);
+            }
+        }
+    }
+
+    #[test]
+    fn schemas_hold_nothing_that_clients_do_not_know() {
+        for tool in all() {
+            for schema in [tool.input_schema(), tool.output_schema()] {
+                let text = Value::Object(schema).to_string();
+                for word in ["\"format\"", "\"$ref\"", "\"$defs\"", "\"$schema\""] {
+                    assert!(!text.contains(word), "{} {word}: {text}", tool.name);
+                }
             }
         }
     }

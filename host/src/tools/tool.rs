@@ -1,10 +1,11 @@
 //! What a tool is, and the form in which all of them are the same.
 
 use hostel_plugin_api::Error;
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize as _, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
@@ -99,7 +100,7 @@ pub struct AnyTool {
     pub effects: Effects,
     input: fn() -> Map<String, Value>,
     output: fn() -> Map<String, Value>,
-    run: fn(&Session, &Value, &Call) -> Answer,
+    run: fn(&Session, Value, &Call) -> Answer,
 }
 
 /// What a tool answers.
@@ -152,22 +153,26 @@ impl AnyTool {
 
     /// Calls it, if it is allowed. What it is given that does not fit is said in the answer.
     #[must_use]
-    pub(super) fn run(&self, session: &Session, arguments: &Value, call: &Call) -> Answer {
+    pub(super) fn run(&self, session: &Session, arguments: Value, call: &Call) -> Answer {
         (self.run)(session, arguments, call)
     }
 }
 
-fn run<T: Tool>(session: &Session, arguments: &Value, call: &Call) -> Answer {
-    let input = match T::Input::deserialize(arguments) {
+fn run<T: Tool>(session: &Session, arguments: Value, call: &Call) -> Answer {
+    let input = match T::Input::deserialize(&arguments) {
         Ok(input) => input,
         Err(error) => {
-            let message = format!("`{}` was called with arguments that do not fit: {error}", T::NAME);
+            let reason = reason::<T::Input>(&arguments, &error);
+            let message = format!("`{}` was called with arguments that do not fit: {reason}", T::NAME);
             let hint = "correct the arguments and call it again";
             return Answer::of(&T::failed(Failure::new(message).with_hint(hint)));
         }
     };
     // Nobody is asked about what cannot be meant.
-    match gate::pass(session, T::NAME, arguments, call) {
+    let passed = gate::pass(session, T::NAME, &arguments, call);
+    // They may be large, and the call may last.
+    drop(arguments);
+    match passed {
         Ok(()) => Answer::of(&T::run(session, input, call)),
         Err(refusal) => refused::<T>(refusal),
     }
@@ -194,14 +199,65 @@ fn output<T: Tool>() -> Map<String, Value> {
     schema
 }
 
-/// Returns a schema without references to other places, which not every client follows.
+/// Returns why arguments do not fit, and which one it is: the one that does not fit in the same way by itself.
+fn reason<T: DeserializeOwned>(arguments: &Value, error: &serde_json::Error) -> String {
+    let error = error.to_string();
+    // One that is missing, or not known.
+    if error.contains("field `") {
+        return error;
+    }
+    let fails_alone = |name: &&String| {
+        let alone = Value::Object(Map::from_iter([((*name).clone(), arguments[name.as_str()].clone())]));
+        T::deserialize(&alone).is_err_and(|alone| alone.to_string() == error)
+    };
+    let mut members = arguments.as_object().into_iter().flat_map(Map::keys);
+    match members.find(fails_alone) {
+        Some(name) => format!("`{}`: {error}", name.escape_debug()),
+        None => error,
+    }
+}
+
+/// Returns a schema without references to other places, which not every client follows, and without Rust's names for sizes of numbers:
+/// they are formats that no client knows, of which some complain and for which others do not take the tool.
 fn schema<T: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let without_formats = RecursiveTransform(|schema: &mut Schema| {
+        schema.remove("format");
+    });
+    let settings = settings.with_transform(without_formats);
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("$schema");
     schema.remove("title");
     match schema.to_value() {
         Value::Object(members) => members,
         _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_argument_that_does_not_fit_is_named() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code, reason = "only read")]
+        struct Input {
+            text: String,
+            more: Option<u8>,
+        }
+        for (arguments, expected) in [
+            (json!({ "text": 5 }), "`text`: invalid type: integer `5`, expected a string"),
+            (json!({ "more": 1, "text": null }), "`text`: invalid type: null, expected a string"),
+            (json!({ "text": "x", "more": "y" }), "`more`: invalid type: string \"y\", expected u8"),
+            (json!({ "more": 1 }), "missing field `text`"),
+            (json!({ "text": "x", "moer": 1 }), "unknown field `moer`, expected `text` or `more`"),
+        ] {
+            let error = Input::deserialize(&arguments).unwrap_err();
+            assert_eq!(reason::<Input>(&arguments, &error), expected);
+        }
     }
 }

@@ -1,28 +1,19 @@
 //! Calls of the tools, and what is asked of their results.
 
+use hostel_tests::tools::Road;
 use hostel_tests::{Home, finish};
 use serde_json::{Value, json};
-
-/// Calls a tool, whose exit code says whether the call failed.
-#[track_caller]
-pub(super) fn tool(home: &Home, name: &str, arguments: &Value) -> Value {
-    let command = home.command("hostel", &["tool", name, "--json", "-"]);
-    let ran = finish(command, arguments.to_string().as_bytes());
-    let object = ran.json();
-    assert_eq!(ran.code, i32::from(!object["error"].is_null()), "{object}");
-    object
-}
 
 /// Calls `read_file`.
 #[track_caller]
 pub(super) fn read(home: &Home, arguments: &Value) -> Value {
-    tool(home, "read_file", arguments)
+    home.tool("read_file", arguments)
 }
 
 /// Writes a file, which must go well.
 #[track_caller]
 pub(super) fn write(home: &Home, path: &str, content: &str) -> Value {
-    let object = tool(home, "write_file", &json!({ "path": path, "content": content }));
+    let object = home.tool("write_file", &json!({ "path": path, "content": content }));
     assert!(object["error"].is_null(), "{object}");
     assert_eq!(object["files_modified"], json!([object["resolved_path"]]), "{object}");
     object
@@ -39,7 +30,7 @@ pub(super) fn refused(object: &Value, words: &str) {
 /// Requires that `write_file` refuses a file for a reason that holds `words`.
 #[track_caller]
 pub(super) fn not_written(home: &Home, path: &str, words: &str) {
-    refused(&tool(home, "write_file", &json!({ "path": path, "content": "x\n" })), words);
+    refused(&home.tool("write_file", &json!({ "path": path, "content": "x\n" })), words);
 }
 
 /// Requires that `read_file` does.
@@ -68,8 +59,8 @@ pub(super) fn says(home: &Home, command: &str, text: &str) {
 }
 
 /// Makes a home whose session stands in an empty folder.
-pub(super) fn in_folder() -> Home {
-    let home = Home::new();
+pub(super) fn in_folder(road: Road) -> Home {
+    let home = Home::new().by(road);
     let _ = home.exec("mkdir w && cd w").expect(0);
     home
 }

@@ -5,18 +5,22 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hostel_tests::{Home, built, finish, is_root, strict};
+use hostel_tests::tools::Road;
+use hostel_tests::{Home, built, by_both_roads, finish, is_root, strict};
 use serde_json::json;
 
-use super::calls::{in_folder, refused, says, tool, write};
+use super::calls::{in_folder, refused, says, write};
+
+by_both_roads! {
+    the_owner_stays_when_root_writes a_full_disk_leaves_the_old_file_whole
+}
 
 // O-31
-#[test]
-fn the_owner_stays_when_root_writes() {
+fn the_owner_stays_when_root_writes(road: Road) {
     if !is_root() {
         return;
     }
-    let home = in_folder();
+    let home = in_folder(road);
     let _ = home.exec("echo one > f; chown 1234:1235 f; chmod 640 f").expect(0);
     write(&home, "f", "two\n");
     says(&home, "stat -c '%u %g %a' f; cat f", "1234 1235 640\ntwo\n");
@@ -75,12 +79,11 @@ impl Drop for SmallDisk {
     }
 }
 
-#[test]
-fn a_full_disk_leaves_the_old_file_whole() {
+fn a_full_disk_leaves_the_old_file_whole(road: Road) {
     if !is_root() {
         return;
     }
-    let home = in_folder();
+    let home = in_folder(road);
     let disk = home.path().join("w");
     let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"]).arg(&disk).status();
     if !mount.unwrap().success() {
@@ -92,7 +95,7 @@ fn a_full_disk_leaves_the_old_file_whole() {
     let _ = home.exec("cd \"$HOME/w\" && echo old > f; echo old > h1; ln h1 h2").expect(0);
     let content = "x".repeat(300_000);
     for path in ["f", "h1", "a/b/new"] {
-        refused(&tool(&home, "write_file", &json!({ "path": path, "content": content })), "no space left");
+        refused(&home.tool("write_file", &json!({ "path": path, "content": content })), "no space left");
     }
     says(&home, "cat f h1 h2; ls -A", "old\nold\nold\nf\nh1\nh2\n");
     // There is room for one of it beside the old one, and that is written through.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use hostel_tests::tidy::TidyHome;
-use hostel_tests::{Home, finish, strict};
+use hostel_tests::tools::Road;
+use hostel_tests::{Home, strict};
 use serde_json::Value;
 
 /// What a sandbox has to search with.
@@ -44,8 +45,8 @@ impl Engine {
     }
 
     /// Returns a home on this machine that is prepared.
-    pub(super) fn home(self) -> Option<TidyHome> {
-        let home = TidyHome::new();
+    pub(super) fn home(self, road: Road) -> Option<TidyHome> {
+        let home = TidyHome::new().by(road);
         self.prepare(&home).then_some(home)
     }
 }
@@ -53,11 +54,7 @@ impl Engine {
 /// Calls the tool.
 #[track_caller]
 pub(super) fn search(home: &Home, arguments: &Value) -> Value {
-    let command = home.command("hostel", &["tool", "search_files", "--json", "-"]);
-    let ran = finish(command, arguments.to_string().as_bytes());
-    let object = ran.json();
-    assert_eq!(ran.code, i32::from(!object["error"].is_null()), "{object}");
-    object
+    home.tool("search_files", arguments)
 }
 
 /// Searches for lines, which must go well.

@@ -7,16 +7,21 @@ use std::process::Command;
 use hostel::tools::{Call, call};
 use hostel::{Host, Options};
 use hostel_tests::tidy::TidyHome;
-use hostel_tests::{Home, built, finish, is_root};
+use hostel_tests::tools::Road;
+use hostel_tests::{Home, built, by_both_roads, finish, is_root};
 use serde_json::{Value, json};
 
 use super::calls::{ENGINES, Grep, failure, places, search, set};
 
+by_both_roads! {
+    a_search_that_fails_says_so a_program_that_is_missing_or_broken_is_an_error
+    nothing_is_told_of_protected_files arguments_are_read_as_they_are_written
+}
+
 // O-32: failing is not finding nothing.
-#[test]
-fn a_search_that_fails_says_so() {
+fn a_search_that_fails_says_so(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let _ = home.exec("echo x > file; mkfifo pipe; ln -s nowhere link; mkdir empty").expect(0);
         for (path, reason) in [
             ("missing", "`missing` does not exist"),
@@ -55,9 +60,8 @@ fn a_search_that_fails_says_so() {
     }
 }
 
-#[test]
-fn a_program_that_is_missing_or_broken_is_an_error() {
-    let home = Grep.home().unwrap();
+fn a_program_that_is_missing_or_broken_is_an_error(road: Road) {
+    let home = Grep.home(road).unwrap();
     let _ = home.exec("echo needle > a; rm ../programs/grep").expect(0);
     assert!(failure(&home, &json!({ "pattern": "needle" })).contains("`grep` is missing"));
     // It understands the pattern, and then fails of each file.
@@ -119,10 +123,9 @@ fn what_cannot_be_read_is_told() {
     }
 }
 
-#[test]
-fn nothing_is_told_of_protected_files() {
+fn nothing_is_told_of_protected_files(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let script = "mkdir -p ~/.aws ~/keys; echo 'needle secret' > ~/.aws/credentials; echo 'needle secret' > .env; \
                       ln -s ~/.aws/credentials plain; ln -s ~/.aws ~/keys/folder; echo needle > ok";
         let _ = home.exec(script).expect(0);
@@ -153,9 +156,8 @@ fn names_of(object: &Value) -> impl Iterator<Item = &str> {
     object["files"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-#[test]
-fn arguments_are_read_as_they_are_written() {
-    let home = TidyHome::new();
+fn arguments_are_read_as_they_are_written(road: Road) {
+    let home = TidyHome::new().by(road);
     let _ = home.exec("mkdir t && cd t && seq 1 3 > a").expect(0);
     let all = json!({ "pattern": "1", "path": null, "target": null, "file_glob": null, "limit": null, "offset": null,
         "output_mode": null, "context": null });

@@ -2,16 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use hostel_tests::finish;
 use hostel_tests::tidy::TidyHome;
+use hostel_tests::tools::Road;
+use hostel_tests::{by_both_roads, finish};
 use serde_json::{Value, json};
 
 use super::calls::{Busybox, ENGINES, found, lines, places, search, set};
 
-#[test]
-fn files_hold_more_than_short_lines_of_text() {
+by_both_roads! {
+    files_hold_more_than_short_lines_of_text patterns_mean_the_same_to_all pages_fit_together
+    lines_stand_with_their_neighbours five_matches_and_more_stand_under_their_file
+    a_result_is_never_too_long
+}
+
+fn files_hold_more_than_short_lines_of_text(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let script = "printf 'a\\0needle\\nneedle\\n' > binary; printf 'one needle\\r\\ntwo\\r\\n' > crlf; \
                       printf '\\357\\273\\277needle first\\n' > bom; printf 'caf\\351 needle\\n' > latin; \
                       printf 'no newline needle' > open; : > empty; \
@@ -39,11 +45,10 @@ fn files_hold_more_than_short_lines_of_text() {
     }
 }
 
-#[test]
-fn patterns_mean_the_same_to_all() {
+fn patterns_mean_the_same_to_all(road: Road) {
     let text = "foo bar 123\nfoobar\nFOO\nv1.2.3\ttab\na_b c-d\n$price {x} (y)\nC:\\\\dir\nend]\n";
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let command = home.command("hostel", &["exec", "--stdin", "--", "cat > text"]);
         let _ = finish(command, text.as_bytes()).expect(0);
         for (pattern, expected) in [
@@ -83,10 +88,9 @@ fn patterns_mean_the_same_to_all() {
     }
 }
 
-#[test]
-fn pages_fit_together() {
+fn pages_fit_together(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let script = "mkdir d; for n in 1 2 3 4 5 6 7; do seq $n | while read i; do echo \"needle $n $i\"; echo hay; done \
                       > d/f$n; done; echo needle > a; echo needle > z";
         let _ = home.exec(script).expect(0);
@@ -120,10 +124,9 @@ fn pages_fit_together() {
     }
 }
 
-#[test]
-fn lines_stand_with_their_neighbours() {
+fn lines_stand_with_their_neighbours(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let _ = home.exec("seq 1 30 > n; printf '1\\n' > 'dash-7-x'").expect(0);
         let object = search(&home, &json!({ "pattern": "^(3|5|20)$", "context": 2 }));
         let shown = |object: &Value| -> Vec<(u64, bool)> {
@@ -143,9 +146,8 @@ fn lines_stand_with_their_neighbours() {
     }
 }
 
-#[test]
-fn five_matches_and_more_stand_under_their_file() {
-    let home = TidyHome::new();
+fn five_matches_and_more_stand_under_their_file(road: Road) {
+    let home = TidyHome::new().by(road);
     let _ = home.exec("mkdir t && cd t && seq 1 4 > a && echo 5 > b").expect(0);
     let object = search(&home, &json!({ "pattern": "[1-4]" }));
     assert_eq!(object["matches"][3], json!({ "path": "a", "line": 4, "content": "4" }), "{object}");
@@ -156,10 +158,9 @@ fn five_matches_and_more_stand_under_their_file() {
     assert!(object["matches"].is_null());
 }
 
-#[test]
-fn a_result_is_never_too_long() {
+fn a_result_is_never_too_long(road: Road) {
     for engine in ENGINES {
-        let Some(home) = engine.home() else { continue };
+        let Some(home) = engine.home(road) else { continue };
         let script = "line=$(head -c 480 /dev/zero | tr '\\0' x); seq 1 1500 | while read n; do echo \"$n $line\"; done > long";
         let _ = home.exec(script).expect(0);
         let object = search(&home, &json!({ "pattern": "x", "limit": 1000 }));

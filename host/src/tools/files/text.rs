@@ -2,16 +2,19 @@
 //!
 //! An agent is shown plain text and edits what it was shown: no byte-order mark, lines that end in `\n`. What is then
 //! written must differ from the file in what was edited and in nothing else. So the form is kept beside the text, line
-//! by line (files with both kinds of line end are common), and bytes that are not UTF-8 stay what they are.
+//! by line (files with both kinds of line end are common), and bytes that are not UTF-8 stay what they are. A file in UTF-16
+//! stays in UTF-16.
 
 mod carried;
 mod endings;
+mod wide;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use carried::Carrier;
 use endings::Endings;
+use wide::Wide;
 
 /// The byte-order mark of UTF-8.
 const MARK: &str = "\u{feff}";
@@ -26,6 +29,7 @@ pub(in crate::tools) struct Text {
     has_mark: bool,
     endings: Endings,
     carrier: Option<Carrier>,
+    wide: Option<Wide>,
 }
 
 /// A part of a text that is replaced.
@@ -50,7 +54,7 @@ impl Edit {
 }
 
 impl Text {
-    /// Reads the contents of a file. None if they are no text: they hold a NUL.
+    /// Reads the contents of a file. None if they are no text: they hold a NUL, and are not in UTF-16.
     #[must_use]
     pub(in crate::tools) fn decode(bytes: &[u8]) -> Option<Self> {
         Self::decode_beside(bytes, &[])
@@ -60,13 +64,17 @@ impl Text {
     /// that do not occur in them either.
     #[must_use]
     pub(in crate::tools) fn decode_beside(bytes: &[u8], others: &[&str]) -> Option<Self> {
+        if let Some((wide, text)) = Wide::decode(bytes) {
+            let (text, endings) = Endings::split(text);
+            return Some(Self { text, has_mark: true, endings, carrier: None, wide: Some(wide) });
+        }
         if bytes.contains(&0) {
             return None;
         }
         let rest = bytes.strip_prefix(MARK.as_bytes());
         let (text, carrier) = carried::decode(rest.unwrap_or(bytes), others)?;
         let (text, endings) = Endings::split(text);
-        Some(Self { text, has_mark: rest.is_some(), endings, carrier })
+        Some(Self { text, has_mark: rest.is_some(), endings, carrier, wide: None })
     }
 
     /// Returns the contents of the file if its text were `new`. Lines that stay keep their line end, new ones take
@@ -95,14 +103,14 @@ impl Text {
         }
         text.push_str(&self.text[at..]);
         let endings = self.endings.edited(&self.text, &edits);
-        Self { text, has_mark: self.has_mark, endings, carrier: self.carrier }
+        Self { text, has_mark: self.has_mark, endings, carrier: self.carrier, wide: self.wide }
     }
 
     /// Returns the contents of the file.
     #[must_use]
     pub(in crate::tools) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.text.len() + self.endings.len() + MARK.len());
-        if self.has_mark {
+        if self.has_mark && self.wide.is_none() {
             bytes.extend_from_slice(MARK.as_bytes());
         }
         for (number, line) in self.text.split('\n').enumerate() {
@@ -114,7 +122,10 @@ impl Text {
                 None => bytes.extend_from_slice(line.as_bytes()),
             }
         }
-        bytes
+        match self.wide {
+            Some(wide) => wide.encode(&String::from_utf8_lossy(&bytes)),
+            None => bytes,
+        }
     }
 
     /// Returns whether the file has a byte-order mark.
@@ -177,6 +188,10 @@ mod tests {
             b"\xed\xa0\x80\n",
             "é€😀\u{10fffd}\u{100000}".as_bytes(),
             b"\xf4\x80\x80\x80\xff",
+            b"\xff\xfea\0\r\0\n\0b\0\n\0",
+            b"\xfe\xff\0a\0\r\0\n",
+            b"\xff\xfe",
+            b"\xff\xfe\n",
         ];
         for bytes in all {
             let read = text(bytes);
@@ -200,6 +215,14 @@ mod tests {
         assert_eq!(read.encode("alpha\nBETA\ngamma"), b"\xef\xbb\xbfalpha\r\nBETA\r\ngamma");
         assert_eq!(read.encode("\u{feff}x\ny\n"), b"\xef\xbb\xbfx\r\ny\r\n");
         assert_eq!(text(b"one\ntwo\n\n").encode("ONE\ntwo\n\n"), b"ONE\ntwo\n\n");
+    }
+
+    #[test]
+    fn what_is_in_utf_16_stays_in_it() {
+        let read = text(b"\xff\xfea\0\r\0\n\0b\0\r\0\n\0");
+        assert_eq!(read.text, "a\nb\n");
+        assert_eq!(read.encode("a\né\n"), b"\xff\xfea\0\r\0\n\0\xe9\0\r\0\n\0");
+        assert_eq!(text(b"\xfe\xff\0a").encode("\u{feff}b"), b"\xfe\xff\0b");
     }
 
     #[test]

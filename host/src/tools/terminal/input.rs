@@ -111,11 +111,12 @@ impl Input {
     /// Returns how long the command may take, if it was given a time. Zero stands for none.
     pub(super) fn limit(&self) -> Result<Option<Duration>, Failure> {
         let Some(seconds) = self.timeout.filter(|seconds| *seconds != 0.0) else { return Ok(None) };
-        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds >= LEAST);
-        limit.map(Some).ok_or_else(|| {
-            Failure::new(format!("`timeout` is {seconds}, and must be at least {LEAST} seconds"))
-                .with_hint("leave it out for the default")
-        })
+        let wrong = |what: String| Failure::new(what).with_hint("leave it out for the default");
+        if seconds < LEAST {
+            return Err(wrong(format!("`timeout` is {seconds}, and must be at least {LEAST} seconds")));
+        }
+        let limit = Duration::try_from_secs_f64(seconds);
+        limit.map(Some).map_err(|_| wrong(format!("`timeout` is {seconds:e} seconds, which is too long")))
     }
 
     /// Returns the directory, if one was named.
@@ -198,6 +199,7 @@ mod tests {
         let limit = |seconds: f64| Input { timeout: Some(seconds), ..Input::default() }.limit();
         assert_eq!(limit(0.0).unwrap(), None);
         assert_eq!(limit(0.1).unwrap(), Some(Duration::from_millis(100)));
-        assert!(limit(-1.0).is_err() && limit(0.0001).is_err() && limit(1e300).is_err());
+        assert!(limit(-1.0).is_err() && limit(0.0001).is_err());
+        assert_eq!(limit(1e300).unwrap_err().message, "`timeout` is 1e300 seconds, which is too long");
     }
 }
