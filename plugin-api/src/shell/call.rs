@@ -196,7 +196,7 @@ impl Call<'_> {
             Cause::Interrupt => Signal::INT,
         };
         self.signal_leader(&members, signal);
-        for member in &members {
+        for member in self.tree.asked(&members) {
             member.signal(signal);
             member.signal(Signal::CONT);
         }

@@ -134,7 +134,7 @@ impl<T: Transport> ShellEnvironment<T> {
                 cgroups.leave(cgroup.clone());
             }
         }
-        let tree = Tree::new(&plan.mark, process.pid, cgroup);
+        let tree = Tree::new(&plan.mark, process.pid, cgroup).fronted(self.transport.is_front());
         let io = &Watched { io, deadline: Some(plan.deadline), script: &handed.script, early: &plan.early };
         let finished = Call { process, tree, output, feed, io }
             .run()

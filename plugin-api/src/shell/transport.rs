@@ -103,6 +103,12 @@ pub trait Transport: Send + Sync {
         false
     }
 
+    /// Returns whether what [`start`](Self::start) returns is not the process that was asked for but a program in front of it, which lets
+    /// no signal through and ends everything with itself. It is then killed, and not asked to end. Default: false.
+    fn is_front(&self) -> bool {
+        false
+    }
+
     /// Starts a process in a session of its own, with default signal dispositions and no descriptors but those named.
     ///
     /// # Errors

@@ -28,6 +28,8 @@ pub(super) struct Tree {
     leader: i32,
     /// When the leader was started, for a call that is running.
     since: Option<u64>,
+    /// Whether the leader is a program in front of the shell.
+    is_fronted: bool,
     /// That of a call that is running.
     cgroup: Option<Cgroup>,
     /// For others: the cgroups of calls that were seen, and whether they are of one that is meant.
@@ -76,12 +78,32 @@ impl Tree {
         let leader = leader.as_raw_nonzero().get();
         RUNNING.fetch_add(1, Ordering::SeqCst);
         let since = Stat::read(leader).map(|stat| stat.started).or(Some(u64::MAX));
-        Self { mark: Mark::Whole(mark.into()), leader, since, cgroup, seen: RefCell::default() }
+        Self {
+            mark: Mark::Whole(mark.into()),
+            leader,
+            since,
+            is_fronted: false,
+            cgroup,
+            seen: RefCell::default(),
+        }
+    }
+
+    /// The same, where the leader is a program in front of the shell, if `is_fronted`.
+    pub(super) fn fronted(mut self, is_fronted: bool) -> Self {
+        self.is_fronted = is_fronted;
+        self
+    }
+
+    /// Returns those of `members` who are asked to end before they are killed. A program in front of the shell is not: it would end
+    /// at once, and take with it whoever is still cleaning up.
+    pub(super) fn asked<'a>(&self, members: &'a [Member]) -> impl Iterator<Item = &'a Member> {
+        let spared = self.is_fronted.then_some(self.leader);
+        members.iter().filter(move |member| Some(member.id) != spared)
     }
 
     /// Makes the tree of calls of any process, of which nothing is known but this.
     fn of_others(mark: Mark) -> Self {
-        Self { mark, leader: NOBODY, since: None, cgroup: None, seen: RefCell::default() }
+        Self { mark, leader: NOBODY, since: None, is_fronted: false, cgroup: None, seen: RefCell::default() }
     }
 
     /// Returns the members that are alive now.

@@ -228,6 +228,10 @@ impl Transport for Sandbox {
         if same { LocalTransport.is_directory(&outside) } else { self.asks_inside(path).unwrap_or(false) }
     }
 
+    fn is_front(&self) -> bool {
+        true
+    }
+
     fn start(&self, mut launch: Launch<'_>) -> Result<Process, Error> {
         let mut argv = self.command_line(Some(launch.record), launch.cwd);
         if launch.terminal && Path::new(TAKE_TERMINAL).exists() {

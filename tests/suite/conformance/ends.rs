@@ -6,12 +6,12 @@ use hostel_tests::call::Call;
 use hostel_tests::kernel::alive;
 use hostel_tests::provider::Subject;
 
-use super::case::{Case, OWN_SHELL, case};
+use super::case::{Case, case};
 
 pub(super) const CASES: &[Case] = &[
     case("ends-partial", "what was printed until the limit is kept, half a line too", partial),
     case("ends-deaf", "who ignores every polite signal is killed after the grace", deaf),
-    case("ends-grace", "who listens may clean up, and what it prints then is kept", grace).needs(OWN_SHELL),
+    case("ends-grace", "who listens may clean up, and what it prints then is kept", grace),
     case("ends-at-once", "who goes when told costs no grace", at_once),
     case("ends-stopped", "a stopped command is ended as well", stopped),
     case("ends-session", "the session outlives a limit, the first one of all too", session),
