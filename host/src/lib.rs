@@ -10,7 +10,7 @@
 //! | running | [`exec`], [`environments`], [`world`] |
 //! | rules | [`policy`] |
 //! | filling | [`backends`], [`plugins`] |
-//! | ground | [`registry`], [`config`], [`home`], [`digest`], [`signals`] |
+//! | ground | [`registry`], [`config`], [`home`], [`digest`], [`guard`], [`signals`] |
 //!
 //! A command comes in at a face, which opens the [`world::World`]; the registry names the backend; [`environments`] makes
 //! or finds the task's environment; and the environment runs the command.
@@ -23,6 +23,7 @@ pub mod dotenv;
 mod embedded;
 pub mod environments;
 pub mod exec;
+pub mod guard;
 pub mod home;
 pub mod mcp;
 pub mod plugins;

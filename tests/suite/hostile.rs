@@ -269,9 +269,17 @@ fn a_worker_starts_with_little_and_may_take_little_more() {
     assert_eq!(soft("Max core file size"), "0");
     assert_eq!(soft("Max data size"), (2048_u64 << 20).to_string());
     // The limits are the plugin's, not its commands'.
-    let mut shell = Command::new("bash");
-    let mine = shell.args(["-c", "ulimit -Sn; ulimit -Sd"]).output().unwrap();
-    assert_eq!(home.exec("ulimit -Sn; ulimit -Sd").expect(0).stdout, mine.stdout);
+    let shown = "ulimit -Sn; ulimit -Sd; ulimit -Sc; ulimit -Hc";
+    for own in ["0", "4096"] {
+        let mut shell = Command::new("bash");
+        let mine = shell.args(["-c", &format!("ulimit -Sc {own}; {shown}")]).output().unwrap();
+        let mut host = Command::new("bash");
+        let template = home.command("hostel", &["exec", "--", shown]);
+        host.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        host.args(["-c", &format!("ulimit -Sc {own}; exec \"$@\""), "-"]).arg(template.get_program());
+        host.args(template.get_args()).current_dir(home.path());
+        assert_eq!(finish(host, b"").expect(0).stdout, mine.stdout);
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hostel_tests::{Home, finish, library, manifest, put};
 
 /// Makes a plugin's folder somewhere, of this version.
-fn plugin(below: &Path, version: &str) -> PathBuf {
+pub(super) fn plugin(below: &Path, version: &str) -> PathBuf {
     let folder = below.join(format!("acmebox-{version}"));
     fs::create_dir_all(&folder).unwrap();
     fs::write(
@@ -233,37 +233,6 @@ fn a_download_is_only_taken_from_whom_the_certificate_names() {
     assert!(home.plugin("acmebox").join("libacmebox.so").is_file());
     drop(server.stdin.take());
     server.wait().unwrap();
-}
-
-#[test]
-fn a_git_repository_is_a_source_at_any_of_its_versions() {
-    let home = Home::new();
-    let work = tempfile::tempdir().unwrap();
-    let folder = plugin(work.path(), "1.0");
-    let git = |words: &[&str]| {
-        let mut git = Command::new("git");
-        git.args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"]);
-        assert!(
-            git.args(words).current_dir(&folder).stdout(Stdio::null()).status().unwrap().success(),
-            "{words:?}"
-        );
-    };
-    git(&["init", "-q"]);
-    git(&["add", "."]);
-    git(&["commit", "-qm", "one"]);
-    git(&["tag", "v1"]);
-    let yaml = fs::read_to_string(folder.join("plugin.yaml")).unwrap().replace("1.0", "2.0");
-    fs::write(folder.join("plugin.yaml"), yaml).unwrap();
-    git(&["commit", "-qam", "two"]);
-    let address = format!("git+file://{}", folder.display());
-    let _ = home.hostel(&["plugins", "install", &format!("{address}#v1")]).expect(0);
-    let version = || home.hostel(&["plugins", "list", "--json"]).json()[0]["version"].clone();
-    assert_eq!(version(), "1.0");
-    assert!(!home.plugin("acmebox").join(".git").exists());
-    let _ = home.hostel(&["plugins", "install", &address, "--force"]).expect(0);
-    assert_eq!(version(), "2.0");
-    home.hostel(&["plugins", "install", &format!("{address}#nosuch"), "--force"]).fails(1, "nosuch");
-    assert_eq!(version(), "2.0");
 }
 
 #[test]

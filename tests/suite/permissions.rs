@@ -8,7 +8,9 @@ use std::os::unix::net::{UnixDatagram, UnixListener};
 
 use hostel_tests::{Home, four_keys};
 
+mod granting;
 mod hosts;
+mod trust;
 
 /// A home with the spy, enabled and selected, whose manifest asks for this.
 fn spy(permissions: &str) -> Home {
@@ -74,6 +76,7 @@ fn a_plugin_that_asks_for_nothing_gets_nothing() {
         format!("try-list {}", user.path().display()),
         "try-read /etc/shadow".into(),
         "try-read /etc/passwd".into(),
+        "try-list /etc/ssl/private".into(),
         format!("try-read {}/config.yaml", home.path().display()),
         format!("try-write {}/config.yaml", home.path().display()),
         format!("try-write {}/plugin.yaml", home.plugin("spy").display()),
@@ -92,7 +95,13 @@ fn a_plugin_that_asks_for_nothing_gets_nothing() {
         "try-shared".into(),
         format!("try-datagram {}", datagrams.display()),
     ] {
-        denied(&home, &command);
+        let is_there = !command.ends_with("/private") || fs::exists("/etc/ssl/private").unwrap();
+        if is_there {
+            denied(&home, &command);
+        }
+    }
+    if fs::exists("/etc/ssl/certs").unwrap() {
+        allowed(&home, "try-list /etc/ssl/certs");
     }
     assert_eq!(fs::read_to_string(key.to_string()).unwrap(), "secret");
     for command in [
@@ -216,6 +225,17 @@ fn what_it_asks_for_it_gets_and_no_more() {
     allowed(&home, "try-fork");
     denied(&home, "try-udp");
     denied(&home, &format!("try-read {closed}/file"));
+    // Nor the sockets of this machine: not even by one of a pair, for which no socket has to be made.
+    let datagrams = user.path().join("log.sock");
+    let log = UnixDatagram::bind(&datagrams).unwrap();
+    log.set_nonblocking(true).unwrap();
+    let send = format!("try-datagram {}", datagrams.display());
+    denied(&home, &send);
+    denied(&spy("permissions: {exec: true, network: [api.example.com]}\n"), &send);
+    assert!(log.recv(&mut [0; 8]).is_err(), "something has arrived");
+    let unix = format!("permissions: {{exec: true, network: [\"unix:{}\"]}}\n", datagrams.display());
+    allowed(&spy(&unix), &send);
+    allowed(&spy("permissions: {exec: true, network: any}\n"), &send);
     let home = spy("permissions: {network: any}\n");
     allowed(&home, &format!("try-tcp {}", tcp.local_addr().unwrap()));
     allowed(&home, "try-udp");

@@ -38,14 +38,16 @@ fn cargo(folder: &Path, words: &[&str]) -> Ran {
 fn a_new_plugin_builds_passes_its_tests_and_the_check_and_runs() {
     let home = Home::new().with("DEMO_BOX_TOKEN", "t0ken");
     let work = tempfile::tempdir().unwrap();
-    let api = root().join("plugin-api");
-    let made = new(&home, work.path(), &["demo-box", "--api-path", api.to_str().unwrap()]).expect(0);
+    let made = new(&home, work.path(), &["demo-box"]).expect(0);
     assert!(made.text().contains("demo-box/src/lib.rs\n"), "{made:?}");
+    assert!(made.text().ends_with("demo-box/hostel-plugin-api\n"), "{made:?}");
     let folder = work.path().join("demo-box");
     // The versions that the workspace has fetched, since no others can be had.
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
 
-    let _ = cargo(&folder, &["build", "--offline"]).expect(0);
+    let _ = cargo(&folder, &["fmt", "--all", "--check"]).expect(0);
+    let built_it = cargo(&folder, &["build", "--offline"]).expect(0);
+    assert!(!built_it.stderr.contains("warning"), "{built_it:?}");
     let _ = cargo(&folder, &["test", "--offline"]).expect(0);
     let bare = Home::new();
     let checked = within(&folder, bare.command("hostel", &["plugins", "check", "."]));
@@ -101,5 +103,17 @@ fn a_new_plugin_needs_no_home_and_goes_where_it_is_told() {
     let made = new(&home, work.path(), &["demo", "--path", "elsewhere"]).expect(0);
     assert!(made.text().contains("elsewhere/plugin.yaml\n"), "{made:?}");
     let cargo = fs::read_to_string(work.path().join("elsewhere/Cargo.toml")).unwrap();
-    assert!(cargo.contains("\nhostel-plugin-api = \"1\"\n"), "{cargo}");
+    assert!(cargo.contains("\nhostel-plugin-api = { path = \"hostel-plugin-api\""), "{cargo}");
+    assert!(work.path().join("elsewhere/hostel-plugin-api/src/lib.rs").is_file());
+}
+
+#[test]
+fn a_new_plugin_takes_the_api_of_a_checkout_where_that_is_named() {
+    let (home, work) = (Home::new(), tempfile::tempdir().unwrap());
+    let api = root().join("plugin-api");
+    let _ = new(&home, work.path(), &["demo", "--api-path", api.to_str().unwrap()]).expect(0);
+    let cargo = fs::read_to_string(work.path().join("demo/Cargo.toml")).unwrap();
+    let line = format!("\nhostel-plugin-api = {{ path = \"{}\" }}\n", api.canonicalize().unwrap().display());
+    assert!(cargo.contains(&line) && !cargo.contains("exclude"), "{cargo}");
+    assert!(!work.path().join("demo/hostel-plugin-api").exists());
 }

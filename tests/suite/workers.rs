@@ -35,7 +35,10 @@ impl ExecIo for Kept {
 impl Host {
     /// Makes one with these plugins, each the fixture under another name.
     fn with(plugins: &[&str]) -> Self {
-        let home = Home::new();
+        Self::in_home(Home::new(), plugins)
+    }
+
+    fn in_home(home: Home, plugins: &[&str]) -> Self {
         for name in plugins {
             put(&library("hostile"), &home.add_manifest(name, manifest(name)).join(format!("lib{name}.so")));
             let _ = home.hostel(&["plugins", "enable", name]).expect(0);
@@ -94,6 +97,58 @@ fn a_crash_is_the_call_s_alone_and_is_cleaned_up_by_task() {
     assert!(host.environments.close().is_empty());
 }
 
+/// Puts another version of a plugin in its place, as `plugins install --force` does, with a library that differs.
+fn update(host: &Host, name: &str, manifest_of_it: &str) {
+    let folder = host.home.plugin(name);
+    let new = host.home.path().join("new");
+    std::fs::create_dir(&new).unwrap();
+    std::fs::write(new.join("plugin.yaml"), manifest_of_it).unwrap();
+    let mut bytes = std::fs::read(folder.join(format!("lib{name}.so"))).unwrap();
+    bytes.extend(b"another");
+    std::fs::write(new.join(format!("lib{name}.so")), bytes).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::rename(new, folder).unwrap();
+}
+
+#[test]
+fn a_plugin_that_is_updated_under_a_host_starts_anew_as_what_was_enabled() {
+    let host = Host::with(&["updated"]);
+    assert_eq!(host.run("updated", "t", "echo here").unwrap().1, "here\n");
+    // Until it is enabled, nothing but the old one would be started, and the worker that runs is not touched.
+    let manifest = manifest("updated").replace("0.1.0", "0.2.0");
+    update(&host, "updated", &manifest);
+    assert_eq!(host.run("updated", "t", "echo here").unwrap().1, "here\n");
+    let _ = host.home.hostel(&["plugins", "enable", "updated"]).expect(0);
+    assert_eq!(host.run("updated", "t", "segv").unwrap_err().kind(), ErrorKind::CRASHED);
+    assert_eq!(host.calls("updated", "t"), ["create t false", "create t true", "cleanup t"]);
+    assert_eq!(host.run("updated", "t", "echo again").unwrap().1, "again\n");
+    // What was not enabled is not started, and what this host could not hide is not either.
+    update(&host, "updated", &manifest);
+    assert_eq!(host.run("updated", "t", "segv").unwrap_err().kind(), ErrorKind::CRASHED);
+    let error = host.run("updated", "t", "echo no").unwrap_err();
+    assert!(error.message().contains("is not the file that was enabled"), "{error}");
+    update(&host, "updated", &format!("{manifest}requires_env: [UPDATED_TOKEN]\n"));
+    let _ = host.home.hostel(&["plugins", "enable", "updated"]).expect(0);
+    let error = host.run("updated", "t", "echo no").unwrap_err();
+    assert!(
+        error.message().contains("updated while this host runs, and now calls `UPDATED_TOKEN`"),
+        "{error}"
+    );
+    assert_eq!(error.hint(), Some("restart this host, and it uses the new version"));
+}
+
+#[test]
+fn a_plugin_that_is_updated_before_its_first_command_is_loaded_as_what_was_enabled() {
+    for isolation in ["process", "in_process"] {
+        let home = Home::new();
+        home.set_config(format!("plugins:\n  isolation: {isolation}\n"));
+        let host = Host::in_home(home, &["later"]);
+        update(&host, "later", &manifest("later"));
+        let _ = host.home.hostel(&["plugins", "enable", "later"]).expect(0);
+        assert_eq!(host.run("later", "t", "echo hi").unwrap().1, "hi\n", "{isolation}");
+    }
+}
+
 #[test]
 fn calls_that_go_down_together_leave_the_next_environment_alone() {
     let host = Host::with(&["shared"]);
@@ -135,7 +190,18 @@ fn five_crashes_in_a_minute_stop_the_restarting() {
         error.message().contains("crashed 5 times within a minute, and is not started again for"),
         "{error}"
     );
+    assert_eq!(error.message().matches("plugin `crashing`").count(), 1, "{error}");
+    assert!(!error.hint().unwrap_or_default().contains("doctor"), "{error:?}");
     assert_eq!(host.run("steady", "t", "echo hi").unwrap().1, "hi\n");
+}
+
+#[test]
+fn an_exception_of_another_language_ends_the_worker_as_an_abort_does() {
+    let host = Host::with(&["throwing"]);
+    let error = host.run("throwing", "t", "throw").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CRASHED, "{error}");
+    assert!(error.message().contains("SIGABRT"), "{error}");
+    assert_eq!(host.run("throwing", "t", "echo hi").unwrap().1, "hi\n");
 }
 
 #[test]

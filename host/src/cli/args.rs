@@ -192,7 +192,7 @@ pub(super) enum Plugins {
         /// Make it in this folder (default: NAME, here)
         #[arg(long, value_name = "DIR")]
         path: Option<PathBuf>,
-        /// Depend on the `hostel-plugin-api` in this folder of a checkout, and not on the published one
+        /// Depend on the `hostel-plugin-api` in this folder of a checkout, and not on a copy of the one that Hostel carries
         #[arg(long, value_name = "DIR")]
         api_path: Option<PathBuf>,
     },
@@ -225,7 +225,7 @@ pub(super) enum Plugins {
     Enable {
         /// The plugin
         name: String,
-        /// Ask nothing
+        /// Ask nothing, and grant whatever is new
         #[arg(long)]
         yes: bool,
     },
@@ -253,19 +253,22 @@ pub(super) enum Plugins {
         /// Enable it as well; it is not installed if that fails
         #[arg(long)]
         enable: bool,
-        /// Ask nothing
+        /// Ask nothing, and grant whatever is new
         #[arg(long)]
         yes: bool,
     },
     /// Fetch a plugin again from where it was installed from
-    #[command(after_help = "A plugin that has changed must be enabled again, which `--enable` does.")]
+    #[command(
+        after_help = "A plugin that has changed must be enabled again, which `--enable` does. If it asks for more than before, a person\n\
+                            on a terminal is asked; elsewhere nothing is changed unless `--yes` is given."
+    )]
     Update {
         /// The plugin
         name: String,
         /// Enable the new one as well; the old one stays if that fails
         #[arg(long)]
         enable: bool,
-        /// Ask nothing
+        /// Ask nothing, and grant whatever is new
         #[arg(long)]
         yes: bool,
     },

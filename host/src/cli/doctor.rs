@@ -1,6 +1,5 @@
 //! `hostel doctor`.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use super::print::Out;
 use crate::config::Config;
 use crate::home::Home;
 use crate::plugins::worker::{kernel_lacks, not_enforceable};
-use crate::plugins::{Catalog, Choice, Isolation};
+use crate::plugins::{Catalog, Choice, Isolation, flaw_on_the_way};
 use crate::registry::{Entry, Origin, Provider, ask, open_in_time};
 use crate::world::{OpenError, Options, World};
 
@@ -133,11 +132,10 @@ fn home(home: &Home) -> Row {
         );
     }
     match usable(path) {
-        Ok(()) => match [path, &home.plugins()].into_iter().find(|path| others_may_write(path)) {
+        Ok(()) => match flaw(home) {
             None => row(true, "home", path.display().to_string(), "hostel"),
-            Some(open) => {
-                let detail = format!("others may write to `{}`: run `chmod go-w` on it", open.display());
-                Row { warning: true, ..row(true, "home", detail, "hostel") }
+            Some(flaw) => {
+                Row { warning: true, ..row(true, "home", format!("no plugin is loaded: {flaw}"), "hostel") }
             }
         },
         Err(rustix::io::Errno::NOENT) => {
@@ -149,9 +147,10 @@ fn home(home: &Home) -> Row {
     }
 }
 
-fn others_may_write(path: &Path) -> bool {
-    const OTHERS: u32 = 0o002;
-    path.metadata().is_ok_and(|meta| meta.mode() & OTHERS != 0)
+/// Returns why the home, or the way to it, is not only the user's to write to.
+fn flaw(home: &Home) -> Option<String> {
+    let folder = home.plugins().canonicalize().or_else(|_| home.path().canonicalize()).ok()?;
+    flaw_on_the_way(&folder).map(|flaw| format!("{}; {}", flaw.reason, flaw.hint))
 }
 
 /// Whether the kernel can hold plugins to their permissions.

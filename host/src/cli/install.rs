@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::consent::{Act, agree};
 use super::failure::Failure;
 use super::plugins::{introduce, readable};
 use super::print::{Out, say, visible};
@@ -63,12 +64,20 @@ impl Enabled {
     /// Enables the plugin that was just put in place, while the one before can still be put back.
     fn then(&mut self, home: &Home, found: &Discovered) -> Result<(), InstallError> {
         let after = |failure: Failure| InstallError::After { message: failure.message, hint: failure.hint };
-        self.stored = ask_for(home, &found.manifest, self.yes).map_err(after)?;
         if !self.wanted {
+            self.stored = ask_for(home, &found.manifest, self.yes).map_err(after)?;
             return Ok(());
         }
         let world = World::open(Options { home: Some(home.clone()), ..Options::default() });
         let world = world.map_err(|error| after(error.into()))?;
+        // What is enabled is what the catalog has read.
+        let candidate = world.catalog.get(&found.manifest.name);
+        if let Some((candidate, read)) =
+            candidate.and_then(|candidate| Some((candidate, candidate.found.as_ref()?)))
+        {
+            agree(read, candidate.record.as_ref(), Act::Replacing, self.yes).map_err(after)?;
+        }
+        self.stored = ask_for(home, &found.manifest, self.yes).map_err(after)?;
         let (_, warnings) = enable(&world, &found.manifest.name)?;
         self.warnings = warnings;
         self.manifest = Some(found.manifest.clone());
@@ -86,6 +95,9 @@ fn report(installed: &Installed, enabled: &Enabled, out: &mut Out) -> Result<(),
         Some(_) => format!("installed {name} {version} again"),
         None => format!("installed {name} {version}"),
     })?;
+    if replaced.is_some() {
+        say("note", "what of Hostel runs already keeps the version that it has; restart it to use this one");
+    }
     for warning in warnings.iter().chain(&enabled.warnings) {
         say("warning", warning);
     }
@@ -161,6 +173,25 @@ impl Default for Bar {
     }
 }
 
+impl Bar {
+    fn begin(&self, what: &str, form: &str, length: u64) {
+        if !io::stderr().is_terminal() {
+            return;
+        }
+        self.0.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        self.0.set_style(style(form));
+        self.0.set_length(length);
+        self.0.set_prefix(visible(what));
+        self.0.enable_steady_tick(TICK);
+    }
+}
+
+/// Makes a style of a form, which is a constant and sound.
+fn style(form: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.progress_chars("=> ")
+}
+
 /// How often it is drawn where nothing moves.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -170,20 +201,24 @@ impl Progress for Bar {
     }
 
     fn start(&self, what: &str, total: Option<u64>) {
-        if !io::stderr().is_terminal() {
-            return;
-        }
         let form = match total {
-            Some(_) => "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}",
-            None => "{spinner} {msg} {bytes} {bytes_per_sec}",
+            Some(_) => "{prefix} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+            None => "{spinner} {prefix} {bytes} {bytes_per_sec}",
         };
-        // The form is a constant, and is sound.
-        let style = ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar());
-        self.0.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-        self.0.set_style(style.progress_chars("=> "));
-        self.0.set_length(total.unwrap_or(0));
-        self.0.set_message(visible(what));
-        self.0.enable_steady_tick(TICK);
+        self.begin(what, form, total.unwrap_or(0));
+    }
+
+    fn start_steps(&self, what: &str) {
+        self.begin(what, "{spinner} {prefix}", 0);
+    }
+
+    fn reached(&self, step: &str, percent: u8) {
+        if self.0.length() != Some(100) {
+            self.0.set_style(style("{prefix} [{bar:30}] {percent}% {msg}"));
+            self.0.set_length(100);
+        }
+        self.0.set_message(visible(step));
+        self.0.set_position(percent.into());
     }
 
     fn advance(&self, bytes: u64) {

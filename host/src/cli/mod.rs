@@ -7,6 +7,7 @@ mod backends;
 mod call;
 mod check;
 mod config;
+mod consent;
 mod doctor;
 mod env;
 mod exec;
@@ -38,7 +39,7 @@ use clap::{CommandFactory, Parser};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::dotenv;
-use crate::environments::guard::{GUARD_COMMAND, Guard, guard_main, this_program_serves_guards};
+use crate::guard::{GUARD_COMMAND, Guard, guard_main, this_program_serves_guards};
 use crate::home::Home;
 use crate::plugins::worker::{WORKER_COMMAND, keeper_main, this_program_serves_workers};
 use crate::processes::{PROCESS_KEEPER_COMMAND, process_keeper_main};

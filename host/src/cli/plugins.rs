@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::args::Plugins;
 use super::check;
+use super::consent::{Act, agree};
 use super::failure::Failure;
 use super::install::{self, ask_for, is_set};
 use super::print::{Out, say, visible};
@@ -64,7 +65,7 @@ fn looked_at() -> Result<World, Failure> {
 
 fn new(name: &str, path: Option<PathBuf>, api_path: Option<PathBuf>, out: &mut Out) -> Result<(), Failure> {
     let folder = path.unwrap_or_else(|| name.into());
-    let api = api_path.map_or(plugins::Api::Published, plugins::Api::Path);
+    let api = api_path.map_or(plugins::Api::Carried, plugins::Api::Path);
     for file in plugins::create(name, &folder, &api)? {
         out.line(&folder.join(file).display().to_string())?;
     }
@@ -240,8 +241,14 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
 }
 
 fn enable(world: &World, name: &str, yes: bool, out: &mut Out) -> Result<(), Failure> {
-    let wanted = world.catalog.get(name).and_then(|candidate| candidate.found.as_ref());
-    let stored = wanted.map_or(Ok(Vec::new()), |found| ask_for(&world.home, &found.manifest, yes))?;
+    let wanted = world.catalog.get(name).filter(|candidate| candidate.problem.is_none());
+    let stored = match wanted.and_then(|candidate| Some((candidate, candidate.found.as_ref()?))) {
+        Some((candidate, found)) => {
+            agree(found, candidate.record.as_ref(), Act::Enabling, yes)?;
+            ask_for(&world.home, &found.manifest, yes)?
+        }
+        None => Vec::new(),
+    };
     let (candidate, warnings) = plugins::enable(world, name)?;
     out.line(&format!("enabled {name}"))?;
     for warning in warnings {

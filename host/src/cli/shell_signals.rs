@@ -18,8 +18,8 @@ use signal_hook::{flag, low_level::pipe};
 use super::call::Io;
 use super::print::say;
 use crate::environments::Environments;
-use crate::environments::guard::Guard;
 use crate::exec::ignored_signals;
+use crate::guard::Guard;
 
 /// Turns off what the line editor turns on (bracketed paste), and leaves its line.
 const LEAVE_EDITOR: &[u8] = b"\x1b[?2004l\n";

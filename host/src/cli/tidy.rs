@@ -8,6 +8,8 @@ use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::guard::Guard;
+
 /// What is to be removed.
 static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -28,6 +30,8 @@ fn watch(signal: i32) -> std::io::Result<()> {
     ring.set_nonblocking(true)?;
     thread::Builder::new().name("tidy".into()).spawn(move || {
         if bell.read(&mut [0]).is_ok_and(|read| read > 0) {
+            // What still runs would go on writing to it.
+            Guard::shared().end_in_flight();
             for folder in MADE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
                 // It may be gone.
                 let _ = std::fs::remove_dir_all(folder);

@@ -13,10 +13,10 @@ use hostel_plugin_api::shell::end_call;
 use hostel_plugin_api::{Environment, Error, ErrorKind, ExecOutcome, ExecRequest};
 
 use super::create::create;
-use super::guard::Guard;
 use super::ledger::{InUse, Known, Ledger};
 use super::reaper::Seen;
 use super::running::{self, Ran, SharedIo};
+use crate::guard::Guard;
 use crate::policy;
 use crate::policy::sudo::{Place as SudoPlace, Prepared, Sudo};
 use crate::registry::Entry;

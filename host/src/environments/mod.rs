@@ -5,11 +5,10 @@
 //! | `live.rs`, `running.rs`, `threads.rs`, `terminal.rs` | those of this process, the calls on them, and calls on a terminal |
 //! | `create.rs` | what a provider is told of the one that it is to make |
 //! | `ledger.rs`, `identity.rs`, `in_use.rs` | what all processes of the host know of each |
-//! | `cleanup.rs`, `reaper.rs`, `idle.rs`, `guard.rs` | their end: asked for, after a while, and after ours |
+//! | `cleanup.rs`, `reaper.rs`, `idle.rs` | their end: asked for, and after a while |
 
 pub mod cleanup;
 mod create;
-pub mod guard;
 mod identity;
 pub mod idle;
 mod in_use;

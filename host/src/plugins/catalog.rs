@@ -11,6 +11,7 @@ use super::granted;
 use super::load::Discovered;
 use super::manifest::{Manifest, ManifestError};
 use super::record::Record;
+use super::trust::flaw_on_the_way;
 use crate::home::Home;
 use crate::registry::{NameError, fold};
 
@@ -208,6 +209,7 @@ fn read(home: &Home, path: PathBuf) -> Candidate {
             }
             candidate.record = Record::load(home, &manifest.name).filter(|record| record.folder == folder);
             candidate.found = Some(Discovered { folder, manifest });
+            candidate.problem = flaw_of_link(&candidate.path);
         }
         Err(error) => {
             let is_name = matches!(&error, ManifestError::Name { error: NameError::Reserved { .. }, .. });
@@ -216,6 +218,16 @@ fn read(home: &Home, path: PathBuf) -> Candidate {
         }
     }
     candidate
+}
+
+/// Returns why a link to a plugin's folder cannot be trusted: who may write beside it may lay another. The way to what it leads to is
+/// looked at when that is loaded.
+fn flaw_of_link(path: &Path) -> Option<Problem> {
+    if !path.is_symlink() {
+        return None;
+    }
+    let flaw = flaw_on_the_way(&path.parent()?.canonicalize().ok()?)?;
+    Some(Problem::Broken(format!("{}; {}", flaw.reason, flaw.hint)))
 }
 
 /// Of two that want one name the first in order is used, and the other says so. Those that the user has enabled come before

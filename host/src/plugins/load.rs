@@ -134,15 +134,14 @@ impl Discovered {
         })
     }
 
-    /// Returns the library's path, if nobody else may write to it, the manifest or the folder.
+    /// Returns the library's path, if nobody else may write to the folder, to what is in it, or to the folders above.
     pub(super) fn trusted_library(&self) -> Result<PathBuf, LoadError> {
         let name = &self.manifest.name;
-        trust::check(name, &self.folder)?;
-        if let Some(manifest) = super::manifest::path_in(&self.folder) {
-            trust::check(name, &manifest)?;
-        }
+        trust::check_folder(name, &self.folder)?;
         let path = self.library()?;
-        trust::check(name, &path)?;
+        let named = super::manifest::path_in(&self.folder).into_iter().chain([path.clone()]);
+        // Whatever else lies there, and however much.
+        named.into_iter().try_for_each(|path| trust::check(name, &path))?;
         Ok(path)
     }
 

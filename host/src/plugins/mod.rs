@@ -2,6 +2,7 @@
 //!
 //! Everything that can go wrong with a plugin is dealt with here. The floors above see registry entries.
 
+mod carried;
 mod catalog;
 pub mod check;
 mod crate_name;
@@ -9,6 +10,7 @@ mod enable;
 mod error;
 mod fields;
 mod granted;
+mod group;
 mod inspect;
 pub mod install;
 #[allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
@@ -36,3 +38,4 @@ pub use record::{ProviderRecord, Record};
 pub use scaffold::{Api, ScaffoldError, create};
 pub use signature::Signing;
 pub use source::{Isolation, Terms, fill};
+pub(crate) use trust::flaw_on_the_way;

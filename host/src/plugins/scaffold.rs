@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::carried;
 use super::crate_name::{API_CRATE, why_not};
 use super::template::{FILES, Values};
 use crate::home::read_regular;
@@ -21,6 +22,8 @@ const LONGEST: u64 = 1024 * 1024;
 /// Where the new crate finds `hostel-plugin-api`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Api {
+    /// In a folder of its own, as this program carries it. A program that was built without it takes the published one.
+    Carried,
     /// The published one.
     Published,
     /// The one in this folder of a checkout.
@@ -79,20 +82,34 @@ pub fn create(name: &str, into: &Path, api: &Api) -> Result<Vec<PathBuf>, Scaffo
     if let Some(reason) = why_not(name) {
         return Err(ScaffoldError::Crate(name.to_owned(), reason));
     }
-    let values = Values::new(name, dependency(api)?);
+    let carried = match api {
+        Api::Carried => carried::files().map_err(|error| ScaffoldError::Write(into.to_owned(), error))?,
+        Api::Published | Api::Path(_) => Vec::new(),
+    };
+    let is_carried = !carried.is_empty();
+    let values = Values::new(name, dependency(api, is_carried)?, is_carried);
     let mut files = Vec::new();
     for (path, template) in FILES {
         let text = values.fill(template).map_err(|word| ScaffoldError::Template(path, word))?;
-        files.push((path, text));
+        files.push((path.to_owned(), text));
     }
+    files.extend(carried.into_iter().map(|(path, text)| (format!("{API_CRATE}/{path}"), text)));
     let place = Place::find(into)?;
     place.fill(&files).map_err(|error| ScaffoldError::Write(into.to_owned(), error))?;
-    Ok(files.iter().map(|(path, _)| PathBuf::from(path)).collect())
+    let written = FILES.iter().map(|(path, _)| *path).chain(is_carried.then_some(API_CRATE));
+    Ok(written.map(PathBuf::from).collect())
 }
 
 /// Returns the dependency on the plugin API, as TOML.
-fn dependency(api: &Api) -> Result<String, ScaffoldError> {
-    let Api::Path(folder) = api else { return Ok(format!("\"{API_REQUIREMENT}\"")) };
+fn dependency(api: &Api, is_carried: bool) -> Result<String, ScaffoldError> {
+    let Api::Path(folder) = api else {
+        return Ok(if is_carried {
+            // With the version, so that the new crate can be published once that one is.
+            format!("{{ path = \"{API_CRATE}\", version = \"{API_REQUIREMENT}\" }}")
+        } else {
+            format!("\"{API_REQUIREMENT}\"")
+        });
+    };
     let wrong = |reason: String| ScaffoldError::Api(folder.clone(), reason);
     let manifest = read_regular(&folder.join("Cargo.toml"), LONGEST)
         .map_err(|error| wrong(format!("failed to read its `Cargo.toml`: {error}")))?;
@@ -136,7 +153,7 @@ impl Place {
         }
     }
 
-    fn fill(&self, files: &[(&str, String)]) -> io::Result<()> {
+    fn fill(&self, files: &[(String, String)]) -> io::Result<()> {
         let beside: &Path = match self {
             Self::New(path) => path.parent().unwrap_or(path),
             Self::Empty(path) => path,
@@ -228,6 +245,23 @@ mod tests {
         let api = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugin-api/Cargo.toml");
         let api = fs::read_to_string(api).unwrap();
         assert!(api.contains(&format!("\nversion = \"{API_REQUIREMENT}.")), "{api}");
+    }
+
+    #[test]
+    fn the_api_that_is_carried_lies_in_a_folder_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("demo");
+        let written = create("demo", &folder, &Api::Carried).unwrap();
+        assert_eq!(written.len(), FILES.len() + 1);
+        assert!(written.contains(&API_CRATE.into()));
+        assert!(folder.join("hostel-plugin-api/src/lib.rs").is_file());
+        let cargo = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let dependency = "hostel-plugin-api = { path = \"hostel-plugin-api\", version = \"1\" }";
+        for line in [dependency, "exclude = [\"hostel-plugin-api\"]"] {
+            assert_eq!(cargo.lines().filter(|written| *written == line).count(), 1, "{line}: {cargo}");
+        }
+        let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+        assert!(readme.contains("hostel-plugin-api = \"1\""), "{readme}");
     }
 
     #[test]

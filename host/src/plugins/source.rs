@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hostel_plugin_api::shell::StripList;
 use hostel_plugin_api::{Error, ErrorKind};
 
 use super::catalog::{Candidate, Catalog, Choice};
@@ -10,6 +9,7 @@ use super::error::{LoadError, Step};
 use super::load::{Discovered, Registered};
 use super::manifest::Kind;
 use super::record::Record;
+use super::secrets;
 use super::signature::Signing;
 use super::worker::{Limits, Plan, RemoteProvider, Worker, message};
 use crate::config::{Config, ConfigError};
@@ -98,7 +98,7 @@ fn library(
         signing: terms.signing.clone(),
         home: home.clone(),
         settings: config.section(&format!("plugins.settings.{}", candidate.name)),
-        secrets: strip_env(candidate, found),
+        secrets: secrets::named(candidate.record.as_ref(), &found.manifest),
         limits: terms.limits,
         trap_network: false,
         watched: false,
@@ -129,18 +129,10 @@ fn entry(name: &str, candidate: &Candidate, found: &Discovered, library: &Arc<Li
         Choice::Enabled => {
             let (library, name) = (Arc::clone(library), name.to_owned());
             Entry::new(&name.clone(), origin, move || library.provider(&name))
-                .stripping(strip_env(candidate, found))
+                .stripping(secrets::named(candidate.record.as_ref(), &found.manifest))
         }
     };
     entry.described(description)
-}
-
-/// What no command may see because a plugin is enabled: what its providers said when they were asked, and what its manifest
-/// calls a secret.
-fn strip_env(candidate: &Candidate, found: &Discovered) -> Vec<String> {
-    let recorded = candidate.record.iter().flat_map(|record| &record.providers);
-    let recorded = recorded.flat_map(|provider| provider.strip_env_keys.iter().cloned());
-    recorded.chain(found.manifest.secrets()).filter(|pattern| StripList::is_valid(pattern)).collect()
 }
 
 /// Where a plugin's code runs.
@@ -206,18 +198,20 @@ impl Library {
     }
 
     fn load(&self) -> Result<Vec<Loaded>, LoadError> {
-        let Plan { found, pin, home, settings, .. } = &self.plan;
+        let renewed = self.plan.renewed()?;
+        let plan = renewed.as_ref().unwrap_or(&self.plan);
+        let Plan { found, pin, home, settings, .. } = plan;
         let plugin = &found.manifest.name;
         let Some(pin) = pin else { return Err(LoadError::never_pinned(plugin)) };
         let loaded: Vec<Loaded> = match self.isolation {
             Isolation::InProcess => {
-                self.plan.admit()?;
+                plan.admit()?;
                 let registered = found.verify(Some(pin))?.open()?;
                 let registered = registered.register(found.surroundings(home, settings.clone()))?;
                 registered.into_iter().map(Loaded::from).collect()
             }
             Isolation::Process => {
-                let worker = Worker::new(self.plan.clone());
+                let worker = Worker::new(plan.clone());
                 let ready = worker.start()?;
                 let remote = |registered: message::Registered| Loaded {
                     closed: registered.strip_env_error,

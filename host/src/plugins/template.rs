@@ -11,6 +11,8 @@
 //! | `{{title}}` | `Demo Box` | the name for people |
 //! | `{{token}}` | `DEMO_BOX_TOKEN` | the variable that holds its secret |
 //! | `{{api}}` | `"1"` | the dependency on `hostel-plugin-api`, as TOML |
+//! | `{{workspace}}` | `exclude = …` | what the crate's own workspace has to say of the API |
+//! | `{{about_api}}` | a paragraph | what the folder with the API is |
 //! | `{{api_version}}` | `1` | the major version of the plugin API |
 //! | `{{rust}}` | `1.88` | the oldest Rust that builds it |
 
@@ -29,12 +31,21 @@ pub(super) const FILES: [(&str, &str); 9] = [
     (".github/workflows/ci.yml", include_str!("../../templates/plugin/.github/workflows/ci.yml.in")),
 ];
 
+/// The folder is a crate, but not one that is worked on here: checks, lints and formatting are for the plugin only.
+const WORKSPACE: &str = "\nexclude = [\"hostel-plugin-api\"]";
+
+const ABOUT_API: &str = "\n\n`hostel-plugin-api/` is the plugin API, as carried by the Hostel that made this crate, under its own licence; \
+    leave it as it is.\nTo take the published one, remove the folder, write `hostel-plugin-api = \"1\"` into `Cargo.toml`, \
+    and take out `exclude` there.";
+
 /// What stands for each placeholder.
-pub(super) struct Values([(&'static str, String); 7]);
+pub(super) struct Values([(&'static str, String); 9]);
 
 impl Values {
-    /// Returns the values for the plugin `name`, which has been checked. `api` is the dependency, as TOML.
-    pub(super) fn new(name: &str, api: String) -> Self {
+    /// Returns the values for the plugin `name`, which has been checked. `api` is the dependency, as TOML; `is_carried` says whether
+    /// that is in a folder of the crate's own.
+    pub(super) fn new(name: &str, api: String, is_carried: bool) -> Self {
+        let only_then = |text: &str| if is_carried { text.to_owned() } else { String::new() };
         let krate = name.replace('-', "_");
         Self([
             ("name", name.to_owned()),
@@ -42,6 +53,8 @@ impl Values {
             ("token", format!("{}_TOKEN", krate.to_ascii_uppercase())),
             ("crate", krate),
             ("api", api),
+            ("workspace", only_then(WORKSPACE)),
+            ("about_api", only_then(ABOUT_API)),
             ("api_version", API_VERSION.split('.').next().unwrap_or(API_VERSION).to_owned()),
             ("rust", env!("CARGO_PKG_RUST_VERSION").to_owned()),
         ])
@@ -92,7 +105,7 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_and_nothing_else_is_touched() {
-        let values = Values::new("demo-box2_x", "\"{{name}}\"".into());
+        let values = Values::new("demo-box2_x", "\"{{name}}\"".into(), false);
         let fill = |template: &str| values.fill(template);
         assert_eq!(fill("{{name}} {{crate}}"), Ok("demo-box2_x demo_box2_x".into()));
         assert_eq!(fill("{{title}}, {{token}}"), Ok("Demo Box2 X, DEMO_BOX2_X_TOKEN".into()));
@@ -109,7 +122,7 @@ mod tests {
 
     #[test]
     fn every_placeholder_of_every_file_is_known_and_every_known_one_is_used() {
-        let values = Values::new("demo", "\"1\"".into());
+        let values = Values::new("demo", "\"1\"".into(), true);
         for (path, template) in FILES {
             let filled = values.fill(template).unwrap();
             assert!(!filled.contains("{{") && filled.ends_with('\n'), "{path}");

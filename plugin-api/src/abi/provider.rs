@@ -12,9 +12,7 @@ use super::environment::{AbiEnvironmentBox, ForeignEnvironment, PluginEnvironmen
 use super::error::AbiError;
 use super::fields::{json, optional, strings};
 use super::guard::{guard, guard_or};
-use crate::{
-    CreateEnvironment, DoctorCheck, Environment, Error, Probe, ProbeStatus, TerminalEnvironmentProvider,
-};
+use crate::{CreateEnvironment, DoctorCheck, Environment, Error, Probe, TerminalEnvironmentProvider};
 use serde_json::Value;
 
 /// The crossing form of [`Probe`]. `extra` is JSON that a later version may fill, as it is wherever it stands.
@@ -201,27 +199,16 @@ impl ForeignProvider {
         Ok(Self { name, provider })
     }
 
-    /// Reads the names to strip, as the provider gives them, or what kept it from doing so.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the provider panicked: a host must then not run commands for it.
-    pub fn try_strip_env_keys(&self) -> Result<Vec<String>, Error> {
-        let keys = self.provider.strip_env_keys().into_result()?;
-        Ok(keys.into_iter().map(RString::into_string).collect())
-    }
-
     /// Takes an attribute, or its default where reading it failed.
-    fn soft<T>(&self, attribute: &str, read: RResult<T, AbiError>, default: impl FnOnce() -> T) -> T {
-        read.into_result().unwrap_or_else(|error| {
-            let error = Error::from(error);
+    fn soft<T>(&self, attribute: &str, read: Result<T, Error>, default: impl FnOnce() -> T) -> T {
+        read.unwrap_or_else(|error| {
             tracing::warn!(backend = self.name, attribute, %error, "attribute unreadable, its default is used");
             default()
         })
     }
 
     fn flag(&self, attribute: &str, read: RResult<u8, AbiError>, default: bool) -> bool {
-        self.soft(attribute, read, || u8::from(default)) == 1
+        self.soft(attribute, attributes::flag(read), || default)
     }
 
     fn text(
@@ -230,11 +217,11 @@ impl ForeignProvider {
         read: RResult<RString, AbiError>,
         default: impl FnOnce() -> String,
     ) -> String {
-        self.soft(attribute, read, || default().into()).into_string()
+        self.soft(attribute, attributes::text(read), default)
     }
 
     fn optional(&self, attribute: &str, read: RResult<ROption<RString>, AbiError>) -> Option<String> {
-        self.soft(attribute, read, || ROption::RNone).map(RString::into_string).into_option()
+        self.soft(attribute, attributes::optional(read), || None)
     }
 }
 
@@ -263,15 +250,11 @@ impl TerminalEnvironmentProvider for ForeignProvider {
     }
 
     fn probe(&self) -> Probe {
-        match self.provider.probe().into_result() {
-            Ok(probe) => Probe { status: ProbeStatus(probe.status), detail: probe.detail.into_string() },
-            Err(error) => Probe::unavailable(Error::from(error).to_string()),
-        }
+        self.try_probe().unwrap_or_else(|error| Probe::unavailable(error.to_string()))
     }
 
     fn setup_instructions(&self) -> Vec<String> {
-        let lines = self.soft("setup_instructions", self.provider.setup_instructions(), RVec::new);
-        lines.into_iter().map(RString::into_string).collect()
+        self.soft("setup_instructions", self.try_setup_instructions(), Vec::new)
     }
 
     fn post_setup(&self) -> Result<(), Error> {
@@ -279,21 +262,9 @@ impl TerminalEnvironmentProvider for ForeignProvider {
     }
 
     fn doctor_checks(&self) -> Vec<DoctorCheck> {
-        match self.provider.doctor_checks().into_result() {
-            Ok(rows) => rows
-                .into_iter()
-                .map(|row| DoctorCheck {
-                    ok: row.ok == 1,
-                    label: row.label.into_string(),
-                    detail: row.detail.into_string(),
-                })
-                .collect(),
-            Err(error) => vec![DoctorCheck {
-                ok: false,
-                label: format!("{} backend", self.name),
-                detail: Error::from(error).to_string(),
-            }],
-        }
+        self.try_doctor_checks().unwrap_or_else(|error| {
+            vec![DoctorCheck::fail(format!("{} backend", self.name), error.to_string())]
+        })
     }
 
     fn is_remote(&self) -> bool {
@@ -340,8 +311,7 @@ impl TerminalEnvironmentProvider for ForeignProvider {
     }
 
     fn config_schema(&self) -> Value {
-        let text = self.text("config_schema", self.provider.config_schema(), String::new);
-        serde_json::from_str(&text).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
+        self.soft("config_schema", self.try_config_schema(), || Value::Object(serde_json::Map::new()))
     }
 
     fn resolve_config(&self, config: Value) -> Result<Value, Error> {
@@ -354,5 +324,6 @@ impl TerminalEnvironmentProvider for ForeignProvider {
     }
 }
 
+mod attributes;
 #[cfg(test)]
 mod tests;

@@ -168,7 +168,7 @@ fn watched(pid: Pid) -> io::Result<Process> {
 }
 
 /// Tells a worker's shared shell session which limits its host had before the worker lowered its own: of memory that can be
-/// written to, in bytes, and of open files, as `BYTES:FILES`, with `-` for none.
+/// written to, in bytes, of open files, and of core dumps, in bytes, as `BYTES:FILES:BYTES`, with `-` for none. A host may name fewer.
 pub const LIMITS_VARIABLE: &str = "HOSTEL_COMMAND_LIMITS";
 
 /// Starts a command under the limits of the host: those of a worker are meant for the plugin, and not for what it starts. A
@@ -178,7 +178,8 @@ fn under_limits_of_host<T>(start: impl FnOnce() -> T) -> T {
     let Ok(text) = std::env::var(LIMITS_VARIABLE) else { return start() };
     // One at a time: the next would take what is lifted for its own limits.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let own = [Resource::Data, Resource::Nofile].map(|resource| (resource, getrlimit(resource)));
+    let own =
+        [Resource::Data, Resource::Nofile, Resource::Core].map(|resource| (resource, getrlimit(resource)));
     for ((resource, limit), wanted) in own.iter().zip(text.split(':')) {
         let current = wanted.parse().ok().or(limit.maximum);
         // Where it fails, the command has the limits of the worker.

@@ -17,7 +17,7 @@ use super::limit::{Silent, limited, lock};
 use super::options::Options;
 use super::recorder::Recorder;
 use super::rule::{Unmet, hold, shown, skipped, told};
-use crate::shell::end_call;
+use crate::shell::{end_call, end_calls};
 use crate::{CreateEnvironment, Error, ExecOutcome, ExecRequest, ProbeStatus, TerminalEnvironmentProvider};
 
 /// What is tried.
@@ -289,6 +289,8 @@ impl Bench {
     pub(super) fn finish(&self) {
         let shared = lock(&self.shared).take();
         drop(shared);
+        // What was left in the background on purpose.
+        let _ = end_calls(&self.mark);
         // A provider that hangs may still be writing there, and what is above is not always the kit's own.
         let _ = fs::remove_dir_all(&self.tasks);
         for above in self.tasks.ancestors().skip(1).take(2) {

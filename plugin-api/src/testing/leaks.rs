@@ -59,7 +59,7 @@ fn patience(_options: &Options) -> Duration {
 pub(super) struct Count {
     descriptors: usize,
     threads: usize,
-    /// Its children, and whatever on this machine carries the id of a call of the kit's.
+    /// Its children, those that its adopter has got of it, and whatever on this machine carries the id of a call of the kit's.
     processes: usize,
 }
 
@@ -71,7 +71,7 @@ impl Count {
         Ok(Self {
             descriptors: entries("fd")?,
             threads: entries("task")?,
-            processes: processes::related(process, &bench.mark),
+            processes: processes::related(process, bench.options.adopter_of_provider, &bench.mark),
         })
     }
 

@@ -32,6 +32,8 @@ pub struct Options {
     pub only: Option<String>,
     /// The process that the provider runs in, whose descriptors, threads and children are counted. None: this one.
     pub process_of_provider: Option<u32>,
+    /// The process that adopts what that one leaves behind, whose other children are counted as well. None: nobody knows it.
+    pub adopter_of_provider: Option<u32>,
     /// Whether the provider is one of the host's own, and may so have a name that is kept for these.
     pub builtin: bool,
 }
@@ -49,6 +51,7 @@ impl Default for Options {
             cleanup_limit: Duration::from_secs(15),
             only: None,
             process_of_provider: None,
+            adopter_of_provider: None,
             builtin: false,
         }
     }

@@ -12,8 +12,9 @@ pub(super) fn with_argument(argument: &str) -> Vec<u32> {
     ids().filter(has).collect()
 }
 
-/// Returns how many processes are children of `parent`, or carry a call's id that begins with `mark` as `HOSTEL_CALL`.
-pub(super) fn related(parent: u32, mark: &str) -> usize {
+/// Returns how many processes, `process` aside, are its children or its adopter's, or carry a call's id that begins with `mark` as
+/// `HOSTEL_CALL`.
+pub(super) fn related(process: u32, adopter: Option<u32>, mark: &str) -> usize {
     let carries = |id: u32| {
         let environ = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
         let mut variables = environ.split(|byte| *byte == 0);
@@ -21,7 +22,8 @@ pub(super) fn related(parent: u32, mark: &str) -> usize {
         // A call within a call carries the ids of both.
         ids.is_some_and(|ids| ids.split(|byte| *byte == b':').any(|id| id.starts_with(mark.as_bytes())))
     };
-    ids().filter(|id| parent_of(*id) == Some(parent) || carries(*id)).count()
+    let is_child = |id: u32| parent_of(id).is_some_and(|parent| parent == process || Some(parent) == adopter);
+    ids().filter(|id| *id != process && (is_child(*id) || carries(*id))).count()
 }
 
 /// Reads the fourth field of `/proc/PID/stat`; the second is in parentheses and may hold any character.
@@ -40,12 +42,18 @@ fn ids() -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
 
+    /// No process has this number.
+    const NOBODY: u32 = u32::MAX;
+
     #[test]
     fn a_child_is_found_by_its_argument_and_its_parent() {
         let argument = format!("61.{:010}", std::process::id());
         let mut child = std::process::Command::new("sleep").arg(&argument).spawn().unwrap();
         assert_eq!(parent_of(child.id()), Some(std::process::id()));
-        assert!(related(std::process::id(), "no-such-call") >= 1);
+        assert!(related(std::process::id(), None, "no-such-call") >= 1);
+        assert_eq!(related(child.id(), None, "no-such-call"), 0);
+        // What has lost its parent is its adopter's.
+        assert!(related(NOBODY, Some(std::process::id()), "no-such-call") >= 1);
         assert_eq!(with_argument(&argument), [child.id()]);
         child.kill().unwrap();
         child.wait().unwrap();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use hostel::environments::Environments;
 use hostel::home::Home;
-use hostel::plugins::Signing;
 use hostel::plugins::worker::{Limits, Plan, Worker};
+use hostel::plugins::{Host, Network, Permissions, Signing};
 use hostel::registry::Provider;
 use hostel::world::{Options, World};
 use hostel_plugin_api::{Environment, ExecRequest};
@@ -45,10 +45,20 @@ impl Place {
     }
 }
 
-/// From nothing to a worker that has loaded its plugin.
+/// From nothing to a worker that has loaded its plugin: one that may do everything and so is not confined, one that is held to the
+/// default, and one whose keeper judges its connections.
 pub(crate) fn start() -> Vec<Row> {
+    let hosts = vec![Host::Tcp("api.example.com".into(), 443)];
+    let hosts = Permissions { network: Network::Hosts(hosts), ..Permissions::default() };
+    let kinds =
+        [("free", Permissions::all()), ("confined", Permissions::default()), ("held to hosts", hosts)];
+    kinds.into_iter().flat_map(|(kind, permissions)| start_with(kind, permissions)).collect()
+}
+
+fn start_with(kind: &str, permissions: Permissions) -> Vec<Row> {
     let dir = tempfile::tempdir().expect("a folder");
-    let found = plugin_in_of(&dir.path().join("misfit"), "misfit", "misfit");
+    let mut found = plugin_in_of(&dir.path().join("misfit"), "misfit", "misfit");
+    found.manifest.permissions = permissions;
     let pin = found.verify(None).expect("a good library").pin().clone();
     let plan = Plan {
         found,
@@ -77,7 +87,7 @@ pub(crate) fn start() -> Vec<Row> {
     });
     times.sort();
     let row = |percent, name: &str| Row {
-        work: format!("a worker, from start to ready, {name} / spawn"),
+        work: format!("a worker, start to ready, {kind}, {name} / spawn"),
         floor: quantile(&floor, percent),
         ours: quantile(&times, percent),
         goal: "5 ms",

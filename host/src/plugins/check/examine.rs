@@ -64,6 +64,7 @@ fn examine(subject: &subject::Subject, options: &Options, rules: &mut Rules<'_>)
     let worker = Worker::new(plan.clone());
     let ready = rules.load(&worker)?;
     rules.permissions(&found, &ready);
+    rules.attributes(&plan, &ready);
     rules.quiet(&plan, &ready);
     for registered in ready.providers {
         let provider: Arc<dyn TerminalEnvironmentProvider> =
@@ -71,13 +72,14 @@ fn examine(subject: &subject::Subject, options: &Options, rules: &mut Rules<'_>)
         let mut kit = testing::Options::default();
         kit.only.clone_from(&options.only);
         kit.process_of_provider = worker.process_id();
+        kit.adopter_of_provider = worker.keeper_id();
         kit.state_dir = Some(subject.home.path().to_owned());
         if let Some(settings) = &options.settings {
             kit.config.clone_from(settings);
         }
         rules.provider(&provider, &kit);
     }
-    rules.end(worker);
+    rules.end(&worker);
     Some(name)
 }
 

@@ -4,6 +4,8 @@
 //! what only a host can see: the manifest, the library's file, its loading, and whether it keeps to what it asks for.
 
 mod examine;
+mod left;
+mod room;
 mod rules;
 mod subject;
 

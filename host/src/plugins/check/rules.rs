@@ -2,21 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use hostel_plugin_api::TerminalEnvironmentProvider;
 use hostel_plugin_api::testing::{self, Report, Row, Verdict};
+use hostel_plugin_api::{Error, ErrorKind, TerminalEnvironmentProvider};
 
 use super::super::load::Discovered;
 use super::super::manifest::Manifest;
-use super::super::worker::{Plan, Ready, RemoteProvider, Worker};
+use super::super::worker::message::Attribute;
+use super::super::worker::{Plan, Ready, RemoteProvider, UNSEEN, Worker};
 use super::examine::{plan, row};
 use crate::home::Home;
-use crate::registry::{Flags, Provider};
-
-/// How long what a worker has started may outlive it.
-const PARTING: Duration = Duration::from_secs(5);
 
 /// The rows so far, and whom to tell of each.
 pub(super) struct Rules<'a> {
@@ -116,26 +111,28 @@ impl<'a> Rules<'a> {
         self.add(row("library.permissions", about, verdict, detail, reproduce));
     }
 
-    /// Asks for every attribute in a worker that dies of the first socket.
+    /// Asks for every attribute, where a host would put a default in the place of one that fails.
+    pub(super) fn attributes(&mut self, plan: &Plan, ready: &Ready) {
+        let about = "no attribute panics, or ends its process";
+        let mut worker = Worker::new(plan.clone());
+        let mut failed = Vec::new();
+        for (name, attribute) in questions(ready) {
+            if let Err(error) = ask(&worker, name, attribute) {
+                failed.push(format!("`{}` of `{name}`: {error}", attribute.name()));
+                // Too many ends of one worker, and the others would not be asked.
+                worker = Worker::new(plan.clone());
+            }
+        }
+        let verdict = if failed.is_empty() { Verdict::Passed } else { Verdict::Failed };
+        let reproduce = "hostel --verbose backends";
+        self.add(row("attributes.panics", about, verdict, failed.join("; "), reproduce));
+    }
+
+    /// Asks for every attribute in a worker that dies of the first socket that it, or a program of its, makes for another machine.
     pub(super) fn quiet(&mut self, plan: &Plan, ready: &Ready) {
         let about = "neither `register` nor an attribute opens a network connection";
-        let worker = Worker::new(Plan { trap_network: true, ..plan.clone() });
-        let verdict = worker.start().map_err(|error| error.to_string()).and_then(|_| {
-            for registered in &ready.providers {
-                let provider: Provider =
-                    Arc::new(RemoteProvider::new(registered.name.clone(), Arc::clone(&worker)));
-                let _ = (Flags::read(&provider), provider.probe(), provider.is_available());
-                let _ = (provider.doctor_checks(), provider.setup_instructions(), provider.config_schema());
-                let _ = (provider.display_name(), provider.description());
-            }
-            // The next question starts another.
-            match worker.crashes() {
-                0 => Ok(()),
-                _ => Err("its process was killed when it made a socket, or crashed by itself".into()),
-            }
-        });
-        let (verdict, detail) = match verdict {
-            Ok(()) => (Verdict::Passed, String::new()),
+        let (verdict, detail) = match called_out(plan, ready) {
+            Ok(remark) => (Verdict::Passed, remark),
             Err(reason) => (Verdict::Failed, reason),
         };
         let reproduce = "strace -f -e trace=network hostel backends";
@@ -153,30 +150,48 @@ impl<'a> Rules<'a> {
     }
 
     /// Ends the worker, and sees whether anything of it stays.
-    pub(super) fn end(&mut self, worker: Arc<Worker>) {
+    pub(super) fn end(&mut self, worker: &Worker) {
         let about = "the worker ends when it is told to, and leaves no process";
-        let reproduce = "pgrep -f plugin-";
+        let reproduce = "ps -e -o pid,ppid,args   # after a command, below `hostel plugin-worker`";
         let crashes = worker.crashes();
-        let (verdict, detail) = if crashes > 0 {
-            (Verdict::Failed, format!("its worker crashed {crashes} times"))
-        } else {
-            let id = worker.process_id();
-            drop(worker);
-            // What has ended and waits for its parent counts as gone.
-            let alive = || {
-                let stat = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok());
-                stat.is_some_and(|stat| !stat.contains(") Z "))
-            };
-            let until = Instant::now() + PARTING;
-            while alive() && Instant::now() < until {
-                thread::sleep(Duration::from_millis(10));
-            }
-            if alive() {
-                (Verdict::Failed, "it was still there after 5 s".to_owned())
-            } else {
-                (Verdict::Passed, String::new())
-            }
+        let ended = super::left::end(worker);
+        let (verdict, detail) = match (crashes, ended) {
+            (0, Ok(())) => (Verdict::Passed, String::new()),
+            (0, Err(left)) => (Verdict::Failed, left),
+            (crashes, Ok(())) => (Verdict::Failed, format!("its worker crashed {crashes} times")),
+            (crashes, Err(left)) => (Verdict::Failed, format!("its worker crashed {crashes} times; {left}")),
         };
         self.add(row("library.end", about, verdict, detail, reproduce));
     }
+}
+
+/// Every attribute of every provider, which is named before it.
+fn questions(ready: &Ready) -> impl Iterator<Item = (&str, Attribute)> {
+    let names = ready.providers.iter().map(|provider| provider.name.as_str());
+    names.flat_map(|name| Attribute::ALL.map(|attribute| (name, attribute)))
+}
+
+fn ask(worker: &Arc<Worker>, name: &str, attribute: Attribute) -> Result<(), Error> {
+    RemoteProvider::new(name.to_owned(), Arc::clone(worker)).try_attribute(attribute)
+}
+
+/// Says who calls out, if somebody does, and else how far that was looked at, if not all was.
+fn called_out(plan: &Plan, ready: &Ready) -> Result<String, String> {
+    let plan = Plan { trap_network: true, ..plan.clone() };
+    let mut worker = Worker::new(plan.clone());
+    let started = worker.start().map_err(|error| error.to_string())?;
+    for (name, attribute) in questions(ready) {
+        let crashed = || "its process was killed when a socket was made, or crashed by itself".to_owned();
+        match ask(&worker, name, attribute) {
+            Err(error) if error.kind() == ErrorKind::CRASHED => {
+                return Err(format!("`{}` of `{name}`: {error}", attribute.name()));
+            }
+            // It was killed for that, which is for another rule to say.
+            Err(error) if error.kind() == ErrorKind::TIMEOUT => worker = Worker::new(plan.clone()),
+            // The question before may have left it to a thread.
+            _ if worker.crashes() > 0 => return Err(crashed()),
+            _ => {}
+        }
+    }
+    Ok(started.unenforced.into_iter().find(|line| line == UNSEEN).unwrap_or_default())
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use super::super::manifest::{self, Manifest};
 use super::Options;
+use super::room::Room;
 use crate::home::{Home, HomeError, make_private};
 
 /// Why there is nothing to check.
@@ -61,14 +61,14 @@ impl SubjectError {
 pub(super) struct Subject {
     pub(super) home: Home,
     pub(super) folder: PathBuf,
-    _room: TempDir,
+    _room: Room,
 }
 
 /// Finds the plugin at `path`, builds it if it is a crate, and puts it into a throw-away home. A folder that is ready is checked
 /// where it lies: who may write to it is one of the rules.
 pub(super) fn find(path: &Path, options: &Options) -> Result<Subject, SubjectError> {
     let folder = path.canonicalize().map_err(|error| SubjectError::Open(path.to_owned(), error))?;
-    let room = tempfile::Builder::new().prefix("hostel-check-").tempdir().map_err(SubjectError::Room)?;
+    let room = Room::make().map_err(SubjectError::Room)?;
     if let Some(tell) = options.on_room {
         tell(room.path());
     }

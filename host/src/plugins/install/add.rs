@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::InstallError;
 use super::fetch::Progress;
-use super::place::{Place, discard, mark, rename};
+use super::place::{Place, discard, rename};
 use super::receipt::Receipt;
 use super::source::{Source, checked_reference};
 use super::stage::{Staged, stage};
@@ -69,8 +69,6 @@ pub fn install_then(
 ) -> Result<Installed, InstallError> {
     let source = chosen(source, options)?;
     let sha256 = checked_sha256(&source, options)?;
-    // First of all, so that what a killed command left behind does not stay until the next success.
-    drop(Place::hold(home)?);
     let staged = stage(home, &source, sha256.as_deref(), progress)?;
     put(home, staged, &source, options.force, then)
 }
@@ -109,7 +107,7 @@ pub(super) fn put(
             None => Receipt::remove(home, &name),
         })
     };
-    let old = place.put(&name, &staged_folder, &mark(&staged.staging), &rename, &mut check)?;
+    let old = place.put(&name, &staged_folder, &staged.staging.mark(), &rename, &mut check)?;
     let mut warnings = staged.warnings;
     if let Some((old, error)) = old.and_then(|old| discard(&old).err().map(|error| (old, error))) {
         let old = old.display();

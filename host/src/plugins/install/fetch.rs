@@ -39,6 +39,14 @@ pub trait Progress {
     /// Something begins; `total` is its length in bytes, where that is known.
     fn start(&self, what: &str, total: Option<u64>);
 
+    /// Something begins of which it is only known how far a step of it has come.
+    fn start_steps(&self, what: &str) {
+        self.start(what, None);
+    }
+
+    /// A step of it has come so far, in percent.
+    fn reached(&self, _step: &str, _percent: u8) {}
+
     /// So many more bytes have come.
     fn advance(&self, bytes: u64);
 

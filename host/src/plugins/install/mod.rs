@@ -9,7 +9,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `source`, `address` | what the user may name: a folder, an archive, an address, a git repository |
-//! | `fetch`, `git` | getting it |
+//! | `fetch`, `git`, `git_run` | getting it |
 //! | `unpack`, `tarball`, `zipfile`, `folder` | reading it, entry by entry |
 //! | `tree` | the rules for entries: names, links, sizes, modes |
 //! | `stage` | from a source to a checked folder |
@@ -23,6 +23,7 @@ mod error;
 mod fetch;
 mod folder;
 mod git;
+mod git_run;
 mod place;
 mod receipt;
 mod remove;

@@ -9,7 +9,7 @@
 //!
 //! | name | what |
 //! | --- | --- |
-//! | `.staging-MARK` | where a new folder is made |
+//! | `.staging-MARK` | where a new folder is made; its `lock` is held by whoever makes it, and so tells whether that one lives |
 //! | `.old-NAME.MARK` | the folder of plugin NAME that is being replaced |
 //! | `.removed-MARK` | a folder that is being removed |
 
@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use hostel_plugin_api::shell::lock_within;
+use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use super::error::InstallError;
@@ -29,6 +30,9 @@ use crate::registry::check_name;
 const STAGING: &str = ".staging-";
 const OLD: &str = ".old-";
 const REMOVED: &str = ".removed-";
+
+/// The lock in a staging folder.
+const LOCK: &str = "lock";
 
 /// How long another command is waited for. It holds the lock while it renames, and while a new library is asked about itself,
 /// which may take 20 s.
@@ -52,15 +56,24 @@ pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Makes a folder beside the plugins for a new one, which is removed with all that is still in it.
-pub(super) fn staging(home: &Home) -> Result<TempDir, InstallError> {
-    beside(&home.plugins(), STAGING).map_err(|error| InstallError::Write(home.plugins(), error))
+/// A folder beside the plugins for a new one, which is removed with all that is still in it.
+#[derive(Debug)]
+pub(super) struct Staging {
+    folder: TempDir,
+    /// Held as long as this process works on it.
+    _lock: File,
 }
 
-/// Returns the part of a staging folder's name that no other one has.
-pub(super) fn mark(staging: &TempDir) -> String {
-    let name = staging.path().file_name().unwrap_or_default().to_string_lossy();
-    name.trim_start_matches(STAGING).to_owned()
+impl Staging {
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns the part of its name that no other one has.
+    pub(super) fn mark(&self) -> String {
+        let name = self.path().file_name().unwrap_or_default().to_string_lossy();
+        name.trim_start_matches(STAGING).to_owned()
+    }
 }
 
 fn beside(plugins: &Path, prefix: &str) -> io::Result<TempDir> {
@@ -84,6 +97,18 @@ impl Place {
         Ok(place)
     }
 
+    /// Makes a folder for a new plugin. While this holds the folder of plugins, nobody can take it for abandoned before it is locked.
+    pub(super) fn staging(&self) -> Result<Staging, InstallError> {
+        let make = || -> io::Result<Staging> {
+            let folder = beside(&self.plugins, STAGING)?;
+            let path = folder.path().join(LOCK);
+            let lock = File::options().create_new(true).write(true).mode(0o600).open(path)?;
+            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+            Ok(Staging { folder, _lock: lock })
+        };
+        make().map_err(|error| InstallError::Write(self.plugins.clone(), error))
+    }
+
     /// Puts back what was being replaced, and removes what nobody works on any more.
     pub(super) fn recover(&self, stale: Duration) {
         let Ok(entries) = fs::read_dir(&self.plugins) else { return };
@@ -94,7 +119,7 @@ impl Place {
                 let target = self.plugins.join(plugin);
                 // Nobody else can be at it: this is done by one command at a time.
                 if target.symlink_metadata().is_ok() { discard(&path) } else { rename(&path, &target) }
-            } else if is_ours(name) && is_older(&path, stale) {
+            } else if is_ours(name) && is_abandoned(&path, stale) {
                 discard(&path)
             } else {
                 continue;
@@ -199,6 +224,14 @@ fn is_mark(text: &str) -> bool {
     text.len() == 6 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
+/// Returns whether nobody works on a folder any more. One that has no lock is judged by its age.
+fn is_abandoned(path: &Path, stale: Duration) -> bool {
+    match File::open(path.join(LOCK)) {
+        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
+        Err(_) => is_older(path, stale),
+    }
+}
+
 fn is_older(path: &Path, age: Duration) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     // The time of the last change, and not that of the contents: a rename changes only the first.
@@ -238,7 +271,7 @@ mod tests {
     fn the_old_folder_comes_back_if_the_second_rename_or_the_check_fails() {
         let (_dir, place) = place();
         let target = place.plugins.join("p");
-        let staging = beside(&place.plugins, STAGING).unwrap();
+        let staging = place.staging().unwrap();
         let staged = staging.path().join("tree");
         folder(&target, "old");
         folder(&staged, "new");
@@ -286,6 +319,23 @@ mod tests {
         place.recover(Duration::ZERO);
         let own = [".git", ".old-backup", ".old-x.y.tar", ".staging-mine", "lost", "there"];
         assert_eq!(listed(&place), own);
+    }
+
+    #[test]
+    fn a_staging_folder_goes_as_soon_as_its_maker_is_gone_and_not_before() {
+        let (_dir, place) = place();
+        let staging = place.staging().unwrap();
+        folder(&staging.path().join("tree"), "new");
+        place.recover(Duration::ZERO);
+        assert_eq!(contents(&staging.path().join("tree")), "new");
+        // As if it had been killed: the kernel drops the lock, and the folder stays.
+        let Staging { folder, _lock: lock } = staging;
+        let path = folder.keep();
+        place.recover(STALE);
+        assert!(path.is_dir());
+        drop(lock);
+        place.recover(STALE);
+        assert!(listed(&place).is_empty());
     }
 
     #[test]

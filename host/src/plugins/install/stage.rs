@@ -4,14 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use super::error::InstallError;
 use super::fetch::{self, Fetched, Progress};
+use super::place::{Place, Staging};
 use super::source::{ArchiveKind, Source};
 use super::tree::{Flaw, Tree};
 use super::unpack::unpack;
-use super::{folder, git, place};
+use super::{folder, git};
 use crate::home::Home;
 use crate::plugins::{Discovered, Manifest};
 
@@ -19,7 +18,7 @@ use crate::plugins::{Discovered, Manifest};
 #[derive(Debug)]
 pub(super) struct Staged {
     /// What is removed when it is not put in place.
-    pub(super) staging: TempDir,
+    pub(super) staging: Staging,
     /// The plugin.
     pub(super) found: Discovered,
     /// What its author should know.
@@ -38,7 +37,8 @@ pub(super) fn stage(
     progress: &dyn Progress,
 ) -> Result<Staged, InstallError> {
     let what = source.to_string();
-    let staging = place::staging(home)?;
+    // Held for a moment only: what is fetched may take long.
+    let staging = Place::hold(home)?.staging()?;
     let near = staging.path();
     progress.staged(near);
     let into = near.join("tree");

@@ -47,12 +47,10 @@ impl Breaker {
         Some(left)
     }
 
-    /// What to say of it.
-    pub(super) fn message(plugin: &str, left: Duration) -> String {
+    /// Why the plugin is not started.
+    pub(super) fn reason(left: Duration) -> String {
         let seconds = left.as_secs() + 1;
-        format!(
-            "plugin `{plugin}` crashed {MOST} times within a minute, and is not started again for {seconds} s"
-        )
+        format!("it crashed {MOST} times within a minute, and is not started again for {seconds} s")
     }
 }
 

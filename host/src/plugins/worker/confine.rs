@@ -18,8 +18,9 @@ use super::hosts::{self, Handover, HandoverError};
 use super::message::Hello;
 use super::{paths, syscalls};
 
-/// What every program reads: libraries, names, zones, certificates, the machine's description. Nothing of any user's.
-const SYSTEM: [&str; 27] = [
+/// What every program reads: libraries, names, zones, certificates, the machine's description. Nothing of any user's, and nothing
+/// that only root may read: beside certificates lie private keys.
+const SYSTEM: [&str; 34] = [
     "/lib",
     "/lib64",
     "/usr/lib",
@@ -39,8 +40,15 @@ const SYSTEM: [&str; 27] = [
     "/etc/gai.conf",
     "/etc/services",
     "/etc/protocols",
-    "/etc/ssl",
-    "/etc/pki",
+    "/etc/ssl/certs",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/openssl.cnf",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/certs",
+    "/etc/pki/tls/cert.pem",
+    "/etc/pki/tls/openssl.cnf",
+    "/etc/pki/tls/openssl.d",
     "/etc/ca-certificates",
     "/proc/cpuinfo",
     "/proc/meminfo",
@@ -78,20 +86,37 @@ pub(super) enum ConfineError {
 /// Confines this thread and all that it starts; `gate` leads to the keeper, which judges connections. Returns a line for each
 /// permission that the kernel cannot enforce.
 pub(super) fn confine(hello: &Hello, gate: OwnedFd) -> Result<Vec<String>, ConfineError> {
-    let permissions = &hello.permissions;
-    if hello.trap_network {
-        syscalls::trap_network()?;
-    }
-    if permissions.is_everything() {
-        return Ok(Vec::new());
-    }
-    let mut unenforced = beyond_reach(permissions);
+    let (permissions, trapped) = (&hello.permissions, hello.trap_network);
     // What the keeper needs is out of reach once the rest is in force.
-    let handover = names_hosts(permissions).then(|| {
-        Handover::begin(gate, &permissions.network, permissions.exec).inspect_err(|error| {
+    let handover = (trapped || names_hosts(permissions)).then(|| {
+        // Of a socket that is not made nothing is taken.
+        let programs = permissions.exec && !trapped;
+        Handover::begin(gate, &permissions.network, programs).inspect_err(|error| {
             tracing::debug!(%error, "connections cannot be handed to the keeper");
         })
     });
+    let mut unenforced = if permissions.is_everything() { Vec::new() } else { hold_to(hello, permissions)? };
+    // Last: from here on whatever sends waits for the keeper.
+    let listen = if trapped { syscalls::trap } else { syscalls::listener };
+    let judged = match handover {
+        Some(Ok(handover)) => handover.finish(listen)?,
+        Some(Err(_)) => false,
+        None => true,
+    };
+    match (judged, trapped) {
+        (true, _) => {}
+        (false, false) => unenforced.push(PORTS_ONLY.to_owned()),
+        (false, true) => {
+            syscalls::trap_alone()?;
+            unenforced.push(UNSEEN.to_owned());
+        }
+    }
+    Ok(unenforced)
+}
+
+/// What the kernel does by itself.
+fn hold_to(hello: &Hello, permissions: &Permissions) -> Result<Vec<String>, ConfineError> {
+    let mut unenforced = beyond_reach(permissions);
     for folder in hello.state_dirs.iter().chain([&hello.data_dir]) {
         crate::home::make_private(folder).map_err(|error| ConfineError::Folder(folder.clone(), error))?;
     }
@@ -99,16 +124,7 @@ pub(super) fn confine(hello: &Hello, gate: OwnedFd) -> Result<Vec<String>, Confi
         give_up_the_network()?;
     }
     unenforced.extend(files_and_ports(hello)?);
-    syscalls::filter(permissions)?;
-    // Last: from here on whatever sends waits for the keeper.
-    let judged = match handover {
-        Some(Ok(handover)) => handover.finish()?,
-        Some(Err(_)) => false,
-        None => true,
-    };
-    if !judged {
-        unenforced.push(PORTS_ONLY.to_owned());
-    }
+    syscalls::filter(permissions, hello.trap_network)?;
     Ok(unenforced)
 }
 
@@ -135,6 +151,10 @@ pub fn not_enforceable(permissions: &Permissions) -> Vec<String> {
     }
     lines
 }
+
+/// How far a trap goes without a keeper that is asked.
+pub(in super::super) const UNSEEN: &str =
+    "this system does not show whether a program that the plugin starts reaches for another machine";
 
 /// How far a list of hosts goes without a keeper that judges.
 const PORTS_ONLY: &str =
@@ -269,5 +289,33 @@ fn expand(path: &str) -> Option<PathBuf> {
     match path.strip_prefix("~/") {
         Some(rest) => Some(dirs::home_dir()?.join(rest)),
         None => Some(PathBuf::from(path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_program_reads_holds_no_keys() {
+        let private = [
+            "/etc/ssl/private",
+            "/etc/ssl/key.pem",
+            "/etc/pki/tls/private",
+            "/etc/pki/nssdb",
+            "/etc/pki/entitlement",
+            "/etc/shadow",
+            "/etc/passwd",
+            "/etc/ssh",
+            "/usr/local/etc",
+            "/usr/share/secrets",
+            "/proc/1/environ",
+            "/root",
+            "/var/lib",
+        ];
+        for path in private {
+            let open = SYSTEM.iter().chain(&PROGRAMS).find(|granted| Path::new(path).starts_with(granted));
+            assert_eq!(open, None, "{path}");
+        }
     }
 }

@@ -7,79 +7,35 @@ use hostel_plugin_api::{Error, ErrorKind, Stdin};
 use serde::de::DeserializeOwned;
 
 use super::super::error::{LoadError, Step};
-use super::super::granted;
-use super::super::load::{Discovered, Pin};
-use super::super::record::Record;
-use super::super::signature::Signing;
 use super::breaker::Breaker;
-use super::limits::Limits;
 use super::link::{Link, Unsent};
 use super::log;
 use super::masks::Masks;
 use super::message::{Call, Hello, PROTOCOL, Registered, Reply, Welcome};
+use super::plan::Plan;
 use super::serve::lock;
 use super::slot::{Death, End, Slot};
 use super::start;
-use crate::home::Home;
-
-/// Everything that is needed to start a worker.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// The plugin.
-    pub found: Discovered,
-    /// The library that is to be loaded.
-    pub pin: Option<Pin>,
-    /// What was enabled; none while it is being enabled.
-    pub record: Option<Record>,
-    /// Whose signatures count.
-    pub signing: Signing,
-    /// The home.
-    pub home: Home,
-    /// The user's settings for the plugin.
-    pub settings: serde_json::Value,
-    /// Variables that the plugin's providers have named as theirs.
-    pub secrets: Vec<String>,
-    /// What it may use up.
-    pub limits: Limits,
-    /// Whether it dies of the first socket: to see whether it opens one.
-    pub trap_network: bool,
-    /// Whether the user's other processes may look into it: to see what it leaves open.
-    pub watched: bool,
-}
-
-impl Plan {
-    /// Returns the values that must not be shown of the variables that the plugin gets.
-    fn values_of_secrets(&self) -> Vec<String> {
-        let secrets: Vec<String> =
-            self.found.manifest.secrets().chain(self.secrets.iter().cloned()).collect();
-        let is_secret = |name: &str| {
-            secrets.iter().any(|secret| {
-                secret.strip_suffix('*').map_or(secret == name, |prefix| name.starts_with(prefix))
-            })
-        };
-        let env = start::environment(&self.found, &self.secrets).into_iter();
-        env.filter(|(name, _)| name.to_str().is_some_and(is_secret))
-            .filter_map(|(_, value)| value.into_string().ok())
-            .collect()
-    }
-
-    /// Checks what can be checked without loading the library: signatures, other files, permissions.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the first thing that is not as it should be.
-    pub fn admit(&self) -> Result<(), LoadError> {
-        self.signing.check(&self.found)?;
-        self.record.as_ref().map_or(Ok(()), |record| granted::check(&self.found, record))
-    }
-}
 
 /// One plugin's worker.
 pub struct Worker {
-    plan: Plan,
-    masks: Arc<Masks>,
+    plugin: String,
+    version: Mutex<Arc<Version>>,
     live: Mutex<Option<Arc<Link>>>,
     breaker: Arc<Mutex<Breaker>>,
+}
+
+/// The version of the plugin that is started.
+struct Version {
+    plan: Plan,
+    masks: Arc<Masks>,
+}
+
+impl Version {
+    fn new(plan: Plan) -> Arc<Self> {
+        let masks = Arc::new(Masks::of(plan.values_of_secrets()));
+        Arc::new(Self { plan, masks })
+    }
 }
 
 /// What a worker said of itself.
@@ -94,20 +50,42 @@ impl Worker {
     /// Makes a worker that is not running yet.
     #[must_use]
     pub fn new(plan: Plan) -> Arc<Self> {
-        let masks = Arc::new(Masks::of(plan.values_of_secrets()));
-        Arc::new(Self { plan, masks, live: Mutex::default(), breaker: Arc::default() })
+        let plugin = plan.found.manifest.name.clone();
+        let version = Mutex::new(Version::new(plan));
+        Arc::new(Self { plugin, version, live: Mutex::default(), breaker: Arc::default() })
     }
 
     /// The plugin's name.
     #[must_use]
     pub fn plugin(&self) -> &str {
-        &self.plan.found.manifest.name
+        &self.plugin
     }
 
     /// Returns its process id, if it is running.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         lock(&self.live).as_ref().filter(|link| !link.is_dead())?.process_id()
+    }
+
+    /// Returns the process id of its keeper, which adopts what it leaves behind, if it is running.
+    #[must_use]
+    pub fn keeper_id(&self) -> Option<u32> {
+        let live = lock(&self.live);
+        live.as_ref().filter(|link| !link.is_dead()).map(|link| link.keeper_id())
+    }
+
+    /// Ends it and all that it has started, at once, if it is running; `why` says what it did.
+    pub fn kill(&self, why: &str) {
+        if let Some(link) = lock(&self.live).as_ref() {
+            link.kill(why);
+        }
+    }
+
+    /// Tells it that nothing more will come, if it is running, and does not wait for its end.
+    pub fn part(&self) {
+        if let Some(link) = lock(&self.live).take().filter(|link| !link.is_dead()) {
+            link.part();
+        }
     }
 
     /// Returns how often it has crashed.
@@ -138,20 +116,36 @@ impl Worker {
         Ok(Arc::clone(live.insert(link)))
     }
 
+    fn version(&self) -> Arc<Version> {
+        Arc::clone(&lock(&self.version))
+    }
+
+    /// Returns the version that was enabled last.
+    fn newest(&self) -> Result<Arc<Version>, LoadError> {
+        let version = self.version();
+        let Some(plan) = version.plan.renewed()? else { return Ok(version) };
+        let (old, new) = (&version.plan.found.manifest.version, &plan.found.manifest.version);
+        tracing::warn!(
+            plugin = self.plugin(),
+            old,
+            new,
+            "updated while this host runs: its worker is now the new one"
+        );
+        let version = Version::new(plan);
+        *lock(&self.version) = Arc::clone(&version);
+        Ok(version)
+    }
+
     fn spawn(&self) -> Result<(Arc<Link>, Ready), LoadError> {
         let plugin = self.plugin();
         let failed = |reason: String, hint: &str| LoadError::new(plugin, Step::Open, reason, hint);
         if let Some(left) = lock(&self.breaker).pause(Instant::now()) {
-            let hint = "wait, or see with `hostel doctor` what is wrong with it";
-            return Err(LoadError {
-                plugin: plugin.to_owned(),
-                step: Step::Open,
-                reason: Breaker::message(plugin, left),
-                hint: hint.into(),
-            });
+            let hint = "wait; the error of each crash says how it ended: report that to its author";
+            return Err(failed(Breaker::reason(left), hint));
         }
-        self.plan.admit()?;
-        let Plan { found, pin, home, settings, secrets, limits, trap_network, watched, .. } = &self.plan;
+        let version = self.newest()?;
+        version.plan.admit()?;
+        let Plan { found, pin, home, settings, secrets, limits, trap_network, watched, .. } = &version.plan;
         let env = start::environment(found, secrets);
         let started = start::start(plugin, &env).map_err(|error| {
             failed(
@@ -181,13 +175,15 @@ impl Worker {
         };
         let breaker = Arc::clone(&self.breaker);
         let on_death = move |_: &Death| lock(&breaker).crashed(Instant::now());
-        let (link, welcome) = Link::open(plugin, started, &hello, library, Arc::clone(&self.masks), on_death)
-            .map_err(|death| {
-                failed(
-                    format!("its worker {}", said(&death)),
-                    "this is a bug in the plugin; report it to its author",
-                )
-            })?;
+        let (link, welcome) =
+            Link::open(plugin, started, &hello, library, Arc::clone(&version.masks), on_death).map_err(
+                |death| {
+                    failed(
+                        format!("its worker {}", said(&death)),
+                        "this is a bug in the plugin; report it to its author",
+                    )
+                },
+            )?;
         match welcome {
             Welcome::Ready { protocol, providers, unenforced } if protocol == PROTOCOL => {
                 // The worker has checked it, but foreign code may speak in its place.
@@ -220,7 +216,7 @@ impl Worker {
             }
             Welcome::Failed { step, reason, hint } => {
                 link.part();
-                let (reason, hint) = (self.masks.hide(&reason), self.masks.hide(&hint));
+                let (reason, hint) = (version.masks.hide(&reason), version.masks.hide(&hint));
                 Err(LoadError { plugin: plugin.to_owned(), step, reason, hint })
             }
         }
@@ -271,14 +267,15 @@ impl Worker {
         };
         match serde_json::from_slice(text).map_err(nonsense)? {
             Reply::Ok(value) => serde_json::from_value(value).map_err(nonsense),
-            Reply::Error(failure) => Err(self.explained(failure.hiding(&self.masks).into())),
+            Reply::Error(failure) => Err(self.explained(failure.hiding(&self.version().masks).into())),
         }
     }
 
     /// Says why the system may have said no to a confined plugin.
     fn explained(&self, error: Error) -> Error {
         let denied = ["os error 1)", "os error 13)"].iter().any(|code| error.message().contains(code));
-        if !denied || error.hint().is_some() || self.plan.found.manifest.permissions.is_everything() {
+        if !denied || error.hint().is_some() || self.version().plan.found.manifest.permissions.is_everything()
+        {
             return error;
         }
         let plugin = self.plugin();
@@ -313,9 +310,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        if let Some(link) = lock(&self.live).take().filter(|link| !link.is_dead()) {
-            link.part();
-        }
+        self.part();
     }
 }
 

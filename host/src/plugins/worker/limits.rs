@@ -30,7 +30,7 @@ impl Limits {
         })
     }
 
-    /// Holds this process to them, and turns core dumps off.
+    /// Holds this process to them, and turns core dumps off, which would hold its secrets.
     ///
     /// A plugin that starts programs could hold its commands to them as well, so that for it they are soft, and can be raised by
     /// its code. For any other they are hard, and so are limits on what it could do instead: memory that is shared and not private, and
@@ -44,7 +44,7 @@ impl Limits {
         let memory = self.memory.saturating_mul(1 << 20);
         set(Resource::Data, memory, !programs)?;
         set(Resource::Nofile, self.open_files, !programs)?;
-        set(Resource::Core, 0, true)?;
+        set(Resource::Core, 0, !programs)?;
         if programs {
             return Ok(());
         }
@@ -84,5 +84,6 @@ fn set(resource: Resource, value: u64, hard: bool) -> std::io::Result<()> {
 pub(super) fn for_commands() -> (OsString, OsString) {
     let shown =
         |resource| getrlimit(resource).current.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
-    (LIMITS_VARIABLE.into(), format!("{}:{}", shown(Resource::Data), shown(Resource::Nofile)).into())
+    let limits = [Resource::Data, Resource::Nofile, Resource::Core].map(shown);
+    (LIMITS_VARIABLE.into(), limits.join(":").into())
 }

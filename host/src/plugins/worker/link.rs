@@ -154,6 +154,11 @@ impl Link {
         calls.death.is_some() || calls.killed.is_some()
     }
 
+    /// Returns its keeper's process id.
+    pub(super) fn keeper_id(&self) -> u32 {
+        self.keeper.as_raw_nonzero().get().cast_unsigned()
+    }
+
     /// Returns the worker's process id: it is the keeper's only child that is not adopted, and its oldest.
     pub(super) fn process_id(&self) -> Option<u32> {
         let keeper = self.keeper.as_raw_nonzero();

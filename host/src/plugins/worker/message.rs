@@ -42,7 +42,7 @@ pub struct Hello {
     pub permissions: Permissions,
     /// What it may use up.
     pub limits: Limits,
-    /// Whether it is to die of the first socket that it makes.
+    /// Whether it is to die of the first socket for another machine that it makes, or that a program of its makes.
     #[serde(default)]
     pub trap_network: bool,
     /// Whether the user's other processes may look into it.
@@ -211,6 +211,27 @@ pub enum Attribute {
 }
 
 impl Attribute {
+    /// All of them.
+    pub const ALL: [Self; 17] = [
+        Self::IsAvailable,
+        Self::DisplayName,
+        Self::Description,
+        Self::Probe,
+        Self::SetupInstructions,
+        Self::DoctorChecks,
+        Self::IsRemote,
+        Self::EnvDescription,
+        Self::IsContainer,
+        Self::SkipContainerGuards,
+        Self::CachePathBase,
+        Self::StripEnvKeys,
+        Self::SessionIsolatedWhenNonpersistent,
+        Self::DefaultCwd,
+        Self::GuestHome,
+        Self::CostsToCreate,
+        Self::ConfigSchema,
+    ];
+
     /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -5,7 +5,7 @@
 //! behind a link: the *keeper*, which has none of the plugin's code and cleans up whatever happens, and the *worker*, which
 //! is confined to the plugin's permissions before it loads the library. `docs/plugin-protocol.md` describes what they say.
 //!
-//! The host's side: `lifecycle` starts and restarts, `link`, `slot` and `inbox` carry calls, `errors` and `masks` see to what is
+//! The host's side: `lifecycle` starts and restarts by a `plan`, `link`, `slot` and `inbox` carry calls, `errors` and `masks` see to what is
 //! shown, `provider` and `environment` look like those of any backend. The other side: `keeper`, `enter` (the start), `confine`
 //! with `paths` and `syscalls` (what it gives up), `hosts` (what the keeper judges), `serve` and `running` (the calls). Both: `frame`, `message` and `values`.
 
@@ -26,6 +26,7 @@ mod log;
 mod masks;
 pub mod message;
 mod paths;
+mod plan;
 mod provider;
 mod running;
 mod serve;
@@ -34,10 +35,12 @@ mod start;
 mod syscalls;
 pub mod values;
 
+pub(super) use confine::UNSEEN;
 pub use confine::{kernel_lacks, not_enforceable};
 pub use keeper::{WORKER_COMMAND, keeper_main};
-pub use lifecycle::{Plan, Ready, Worker};
+pub use lifecycle::{Ready, Worker};
 pub use limits::Limits;
+pub use plan::Plan;
 pub use provider::RemoteProvider;
 pub(crate) use start::program;
 pub use start::this_program_serves_workers;

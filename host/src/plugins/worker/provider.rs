@@ -49,13 +49,29 @@ impl RemoteProvider {
         })
     }
 
-    /// Reads what it is and what it can be told, which its record keeps.
+    /// Reads an attribute and drops it, to see whether it can be read: elsewhere a default stands in for one that cannot.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it panics, ends its process or does not answer in time.
+    pub fn try_attribute(&self, attribute: Attribute) -> Result<(), Error> {
+        self.read::<Value>(attribute).map(drop)
+    }
+
+    /// Reads what it is and what it can be told, which its record keeps. What panics has its default.
     ///
     /// # Errors
     ///
     /// Fails if its worker does not answer.
     pub fn try_describe(&self) -> Result<(String, Value), Error> {
-        Ok((self.read(Attribute::Description)?, self.read(Attribute::ConfigSchema)?))
+        let description = self.read(Attribute::Description);
+        let description = description.or_else(|error| panicked(error, self.describing_nothing()))?;
+        let schema = self.read(Attribute::ConfigSchema).or_else(|error| panicked(error, no_settings()))?;
+        Ok((description, schema))
+    }
+
+    fn describing_nothing(&self) -> String {
+        format!("Run commands in a {} environment", self.name)
     }
 
     /// Reads the names to strip.
@@ -66,6 +82,15 @@ impl RemoteProvider {
     pub fn try_strip_env_keys(&self) -> Result<Vec<String>, Error> {
         self.read(Attribute::StripEnvKeys)
     }
+}
+
+fn no_settings() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+/// Puts `default` in the place of what panicked; a worker that is gone is another matter.
+fn panicked<T>(error: Error, default: T) -> Result<T, Error> {
+    if error.kind() == ErrorKind::PANICKED { Ok(default) } else { Err(error) }
 }
 
 impl TerminalEnvironmentProvider for RemoteProvider {
@@ -87,7 +112,7 @@ impl TerminalEnvironmentProvider for RemoteProvider {
     }
 
     fn description(&self) -> String {
-        self.soft(Attribute::Description, || format!("Run commands in a {} environment", self.name))
+        self.soft(Attribute::Description, || self.describing_nothing())
     }
 
     fn probe(&self) -> Probe {
@@ -153,7 +178,7 @@ impl TerminalEnvironmentProvider for RemoteProvider {
     }
 
     fn config_schema(&self) -> Value {
-        self.soft(Attribute::ConfigSchema, || Value::Object(serde_json::Map::new()))
+        self.soft(Attribute::ConfigSchema, no_settings)
     }
 
     fn resolve_config(&self, config: Value) -> Result<Value, Error> {

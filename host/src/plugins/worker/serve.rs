@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use hostel_plugin_api::abi::ForeignProvider;
 use hostel_plugin_api::{Environment, Error, ErrorKind, Stdin, TerminalEnvironmentProvider};
 use serde::Serialize;
 use serde_json::Value;
@@ -244,9 +245,9 @@ impl Server {
         }
     }
 
-    fn provider(&self, name: &str) -> Result<&dyn TerminalEnvironmentProvider, Error> {
+    fn provider(&self, name: &str) -> Result<&ForeignProvider, Error> {
         let found = self.providers.iter().find(|registered| registered.provider.name() == name);
-        found.map(|registered| &registered.provider as &dyn TerminalEnvironmentProvider).ok_or_else(|| {
+        found.map(|registered| &registered.provider).ok_or_else(|| {
             Error::new(ErrorKind::NOT_FOUND, format!("the plugin has no provider `{name}`")).not_started()
         })
     }
@@ -262,26 +263,29 @@ fn json(value: &impl Serialize) -> Result<Value, Error> {
     serde_json::to_value(value).map_err(|error| Error::new(ErrorKind::OTHER, error.to_string()))
 }
 
-fn attribute_of(provider: &dyn TerminalEnvironmentProvider, attribute: Attribute) -> Result<Value, Error> {
+/// Reads an attribute. One that panics is an error here: the host has its default.
+fn attribute_of(provider: &ForeignProvider, attribute: Attribute) -> Result<Value, Error> {
     match attribute {
-        Attribute::IsAvailable => json(&provider.is_available()),
-        Attribute::DisplayName => json(&provider.display_name()),
-        Attribute::Description => json(&provider.description()),
-        Attribute::Probe => json(&Verdict::from(provider.probe())),
-        Attribute::SetupInstructions => json(&provider.setup_instructions()),
+        Attribute::IsAvailable => json(&provider.try_is_available()?),
+        Attribute::DisplayName => json(&provider.try_display_name()?),
+        Attribute::Description => json(&provider.try_description()?),
+        Attribute::Probe => json(&Verdict::from(provider.try_probe()?)),
+        Attribute::SetupInstructions => json(&provider.try_setup_instructions()?),
         Attribute::DoctorChecks => {
-            json(&provider.doctor_checks().into_iter().map(Check::from).collect::<Vec<_>>())
+            json(&provider.try_doctor_checks()?.into_iter().map(Check::from).collect::<Vec<_>>())
         }
-        Attribute::IsRemote => json(&provider.is_remote()),
-        Attribute::EnvDescription => json(&provider.env_description()),
-        Attribute::IsContainer => json(&provider.is_container()),
-        Attribute::SkipContainerGuards => json(&provider.skip_container_guards()),
-        Attribute::CachePathBase => json(&provider.cache_path_base()),
-        Attribute::StripEnvKeys => json(&provider.strip_env_keys()),
-        Attribute::SessionIsolatedWhenNonpersistent => json(&provider.session_isolated_when_nonpersistent()),
-        Attribute::DefaultCwd => json(&provider.default_cwd()),
-        Attribute::GuestHome => json(&provider.guest_home()),
-        Attribute::CostsToCreate => json(&provider.costs_to_create()),
-        Attribute::ConfigSchema => json(&provider.config_schema()),
+        Attribute::IsRemote => json(&provider.try_is_remote()?),
+        Attribute::EnvDescription => json(&provider.try_env_description()?),
+        Attribute::IsContainer => json(&provider.try_is_container()?),
+        Attribute::SkipContainerGuards => json(&provider.try_skip_container_guards()?),
+        Attribute::CachePathBase => json(&provider.try_cache_path_base()?),
+        Attribute::StripEnvKeys => json(&provider.try_strip_env_keys()?),
+        Attribute::SessionIsolatedWhenNonpersistent => {
+            json(&provider.try_session_isolated_when_nonpersistent()?)
+        }
+        Attribute::DefaultCwd => json(&provider.try_default_cwd()?),
+        Attribute::GuestHome => json(&provider.try_guest_home()?),
+        Attribute::CostsToCreate => json(&provider.try_costs_to_create()?),
+        Attribute::ConfigSchema => json(&provider.try_config_schema()?),
     }
 }

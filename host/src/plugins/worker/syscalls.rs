@@ -145,10 +145,14 @@ const DETOURS: [(i32, i32); 3] = [
 /// Older than most tables.
 const IPV6_2292PKTOPTIONS: i32 = 6;
 
+/// The families of sockets that lead out of this machine.
+const INTERNET: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Refuses them from here on, in this thread and all that it starts.
-pub(super) fn filter(permissions: &Permissions) -> Result<(), FilterError> {
+/// Refuses them from here on, in this thread and all that it starts. Where sockets are `trapped`, those for other machines are left to
+/// whoever traps them.
+pub(super) fn filter(permissions: &Permissions, trapped: bool) -> Result<(), FilterError> {
     let mut refused: Rules = NEVER.into_iter().map(always).collect();
     for (call, argument) in OF_OTHERS {
         refused.insert(call, vec![SeccompRule::new(vec![is_not(argument, 0)?])?]);
@@ -164,7 +168,7 @@ pub(super) fn filter(permissions: &Permissions) -> Result<(), FilterError> {
         // Its flags lie in memory, where a filter cannot look; told that there is no such call, everybody uses the older one.
         install(Rules::from([always(libc::SYS_clone3)]), errno(libc::ENOSYS))?;
     }
-    refused.extend(sockets(&permissions.network, permissions.exec)?);
+    refused.extend(sockets(&permissions.network, permissions.exec, trapped)?);
     refuse_other_numbering()?;
     install(refused, errno(libc::EPERM))
 }
@@ -213,16 +217,19 @@ fn without_programs() -> Result<Rules, FilterError> {
 }
 
 /// The rules for the kinds of sockets that are left out.
-fn sockets(network: &Network, programs: bool) -> Result<Rules, FilterError> {
-    let mut refused = Rules::new();
-    // A pair of datagram sockets can send to any socket of this machine.
-    let pairs = [libc::SOCK_DGRAM, libc::SOCK_RAW];
-    let pairs = pairs.map(|kind| SeccompRule::new(vec![has(1, 0xf, u64::from(kind.unsigned_abs()))?]));
-    if !programs {
-        refused.insert(libc::SYS_socketpair, pairs.into_iter().collect::<Result<_, _>>()?);
+fn sockets(network: &Network, programs: bool, trapped: bool) -> Result<Rules, FilterError> {
+    // Pairs of other families are of no use to anybody, and lead to other machines.
+    let mut pairs = vec![SeccompRule::new(vec![is_not(0, u64::from(libc::AF_UNIX.unsigned_abs()))?])?];
+    if !programs || !spoken_to_here(network) {
+        // One of a pair of datagram sockets can send to any socket of this machine that takes datagrams: the log, the service manager.
+        for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+            pairs.push(SeccompRule::new(vec![has(1, 0xf, u64::from(kind.unsigned_abs()))?])?);
+        }
     }
+    let mut refused = Rules::from([(libc::SYS_socketpair, pairs)]);
     let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-    let allowed: Vec<i32> = match network {
+    let mut allowed: Vec<i32> = match network {
+        Network::None if trapped => Vec::new(),
         // Also the sockets of this machine: behind one of them may be an engine that starts containers.
         Network::None => {
             refused.extend([always(libc::SYS_socket)]);
@@ -238,10 +245,17 @@ fn sockets(network: &Network, programs: bool) -> Result<Rules, FilterError> {
             unix.into_iter().chain(internet.into_iter().filter(|_| tcp)).collect()
         }
     };
+    if trapped {
+        allowed.extend(INTERNET);
+    }
     let none_of_them = allowed.into_iter().map(|family| is_not(0, u64::from(family.unsigned_abs())));
     let mut rules = vec![SeccompRule::new(none_of_them.collect::<Result<_, _>>()?)?];
+    if trapped {
+        refused.insert(libc::SYS_socket, rules);
+        return Ok(refused);
+    }
     // Packets of one's own making pass by all rules for connections.
-    for family in [libc::AF_INET, libc::AF_INET6] {
+    for family in INTERNET {
         for kind in [libc::SOCK_RAW, SOCK_PACKET] {
             let raw =
                 [is(0, u64::from(family.unsigned_abs()))?, has(1, 0xf, u64::from(kind.unsigned_abs()))?];
@@ -266,10 +280,18 @@ fn sockets(network: &Network, programs: bool) -> Result<Rules, FilterError> {
     Ok(refused)
 }
 
+/// Whether a plugin that starts programs may speak to sockets of this machine.
+fn spoken_to_here(network: &Network) -> bool {
+    match network {
+        Network::None => false,
+        Network::Any => true,
+        Network::Hosts(hosts) => hosts.iter().any(|host| matches!(host, Host::Unix(_))),
+    }
+}
+
 /// Has every call that can reach an address handed to whoever holds the listener, from here on, in this thread and all that it
 /// starts: see `hosts`. What is refused by another filter is refused still.
 pub(super) fn listener() -> Result<OwnedFd, FilterError> {
-    const RETURN: u16 = 0x06;
     let named = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     let handed = Rules::from([
         always(libc::SYS_connect),
@@ -279,6 +301,27 @@ pub(super) fn listener() -> Result<OwnedFd, FilterError> {
         always(libc::SYS_sendmsg),
         always(libc::SYS_sendmmsg),
     ]);
+    handing_over(handed)
+}
+
+/// Has every socket that leads out of this machine handed to whoever holds the listener, as [`listener`] does with calls: to see
+/// whether one is made.
+pub(super) fn trap() -> Result<OwnedFd, FilterError> {
+    handing_over(to_the_internet()?)
+}
+
+/// Ends the process that makes such a socket, where nobody can be asked.
+pub(super) fn trap_alone() -> Result<(), FilterError> {
+    install(to_the_internet()?, SeccompAction::KillProcess)
+}
+
+fn to_the_internet() -> Result<Rules, FilterError> {
+    let rules = INTERNET.map(|family| SeccompRule::new(vec![is(0, u64::from(family.unsigned_abs()))?]));
+    Ok(Rules::from([(libc::SYS_socket, rules.into_iter().collect::<Result<_, _>>()?)]))
+}
+
+fn handing_over(handed: Rules) -> Result<OwnedFd, FilterError> {
+    const RETURN: u16 = 0x06;
     // The compiler does not know this action, so it is put in the place of one that is not used.
     let filter = SeccompFilter::new(handed, SeccompAction::Allow, SeccompAction::Trap, OWN)?;
     let mut program: BpfProgram = filter.try_into()?;
@@ -311,14 +354,6 @@ fn refuse_other_numbering() -> Result<(), FilterError> {
 #[cfg(not(target_arch = "x86_64"))]
 fn refuse_other_numbering() -> Result<(), FilterError> {
     Ok(())
-}
-
-/// Ends the process when it makes a socket that leads out of this machine, to see whether it does.
-pub(super) fn trap_network() -> Result<(), FilterError> {
-    let internet = [libc::AF_INET, libc::AF_INET6]
-        .map(|family| SeccompRule::new(vec![is(0, u64::from(family.unsigned_abs()))?]));
-    let rules = internet.into_iter().collect::<Result<_, _>>()?;
-    install(Rules::from([(libc::SYS_socket, rules)]), SeccompAction::KillProcess)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,7 @@
 //! The way there and back.
 
 use super::*;
-use crate::ErrorKind;
+use crate::{ErrorKind, ProbeStatus};
 
 /// Answers with what differs from every default.
 struct Odd;
@@ -142,4 +142,12 @@ fn a_flag_is_true_only_if_it_says_so_cleanly() {
     for odd in [0, 2, 7, u8::MAX] {
         assert!(!provider.flag("flag", RResult::ROk(odd), true), "{odd}");
     }
+}
+
+#[test]
+fn an_attribute_that_panics_says_so_to_whoever_wants_to_know() {
+    let provider = foreign(Panics);
+    assert_eq!(provider.try_is_remote().unwrap_err().message(), "`is_remote` panicked: is_remote");
+    assert!(provider.try_doctor_checks().is_err() && provider.try_cache_path_base().is_err());
+    assert!(!foreign(Odd).try_is_remote().unwrap());
 }

@@ -1,5 +1,6 @@
 //! Updating and removing.
 
+use std::cell::Cell;
 use std::process::Command;
 
 use super::*;
@@ -75,6 +76,22 @@ fn a_configuration_that_cannot_be_written_keeps_the_plugin() {
     assert!(Receipt::load(&home, "acme").is_some());
 }
 
+/// How far the last step came.
+#[derive(Default)]
+struct Reached(Cell<Option<u8>>);
+
+impl Progress for Reached {
+    fn start(&self, _what: &str, _total: Option<u64>) {}
+
+    fn reached(&self, _step: &str, percent: u8) {
+        self.0.set(Some(percent));
+    }
+
+    fn advance(&self, _bytes: u64) {}
+
+    fn finish(&self) {}
+}
+
 #[test]
 fn a_repository_is_fetched_at_the_commit_that_is_named() {
     let (dir, home) = home();
@@ -109,7 +126,10 @@ fn a_repository_is_fetched_at_the_commit_that_is_named() {
     assert!(matches!(update(&home, "acme", &Silent).unwrap(), Updated::Already { .. }));
     assert_eq!(listed(&home.plugins().join("acme")), ["libacme.so", "plugin.yaml"]);
     remove(&home, &Catalog::scan(&home, &[], &[]), "acme", false).unwrap();
-    assert_eq!(get(text).unwrap().version, "2");
+    let reached = Reached::default();
+    install(&home, &Source::parse(text).unwrap(), &InstallOptions::default(), &reached).unwrap();
+    assert_eq!(version(&home, "acme"), "2");
+    assert_eq!(reached.0.into_inner(), Some(100));
     fs::remove_file(repository.join("libacme.so")).unwrap();
     fs::write(repository.join("Cargo.toml"), "").unwrap();
     assert!(commit());

@@ -101,7 +101,7 @@ impl<'a> Caller<'a> {
 }
 
 /// Returns a number of a line of `/proc/PID/status`.
-fn number(status: &str, line: &str, index: usize) -> Option<u32> {
+pub(super) fn number(status: &str, line: &str, index: usize) -> Option<u32> {
     let rest = status.lines().find_map(|text| text.strip_prefix(line))?;
     rest.split_whitespace().nth(index)?.parse().ok()
 }

@@ -65,6 +65,9 @@ fn can_take() -> Result<(), Errno> {
     pidfd_getfd(&own, own.as_raw_fd(), PidfdGetfdFlags::empty()).map(drop)
 }
 
+/// Installs the filter that hands calls over.
+type Listen = fn() -> Result<OwnedFd, syscalls::FilterError>;
+
 /// What the worker does.
 pub(in super::super) struct Handover(OwnedFd);
 
@@ -91,9 +94,10 @@ impl Handover {
         Ok(Self(gate))
     }
 
-    /// Has the calls handed to the keeper from here on, in this thread and all that it starts. Returns false if the kernel does not.
-    pub(in super::super) fn finish(self) -> Result<bool, HandoverError> {
-        let Ok(listener) = syscalls::listener() else { return Ok(false) };
+    /// Has the calls that `listen` names handed to the keeper from here on, in this thread and all that it starts. Returns false if the
+    /// kernel does not.
+    pub(in super::super) fn finish(self, listen: Listen) -> Result<bool, HandoverError> {
+        let Ok(listener) = listen() else { return Ok(false) };
         // By plain `write` and `read`: what else sends would wait for the keeper already.
         let said = write(&self.0, &listener.as_raw_fd().to_le_bytes());
         let mut answer = [0; 1];

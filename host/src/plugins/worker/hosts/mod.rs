@@ -6,6 +6,9 @@
 //! therefore no call that was judged is let through. The keeper copies what it is given, judges the copy, makes the call
 //! itself on a duplicate of the socket, and hands the result back.
 //!
+//! `plugins check` has sockets handed over instead, in a worker of its own: the keeper refuses the first that leads to another machine, and
+//! ends the worker. So a program that an attribute starts is seen as well as the plugin itself.
+//!
 //! | file | what |
 //! | --- | --- |
 //! | `handover` | the start: the worker gives the keeper what it needs, before foreign code is there |

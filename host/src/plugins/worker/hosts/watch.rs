@@ -1,6 +1,7 @@
 //! The keeper's thread that waits for calls, and has each made on a thread of its own: one that takes long holds up no other.
 
 use std::collections::HashSet;
+use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -8,10 +9,10 @@ use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::serve::lock;
-use super::caller::Caller;
+use super::caller::{self, Caller, Worker};
 use super::handover::{Taken, take};
 use super::perform::{Failure, closed, perform};
 use super::raw::{self, Notice};
@@ -91,6 +92,10 @@ impl Watch {
 
     fn make(&self, notice: &Notice) {
         let Taken { listener, worker, judge } = &self.taken;
+        if notice.call == libc::SYS_socket {
+            trapped(worker, notice);
+            return raw::answer(listener, notice.id, Err(Errno::ACCESS));
+        }
         // Everything that was taken of the caller's is let go before it runs on.
         let result = Caller::of(worker, listener, notice)
             .map_err(closed)
@@ -112,6 +117,19 @@ impl Watch {
             said.insert(why);
         }
     }
+}
+
+/// Ends the worker since it, or a program of its, makes a socket that leads out of this machine: see `syscalls::trap`.
+fn trapped(worker: &Worker, notice: &Notice) {
+    let status = fs::read_to_string(format!("/proc/{}/status", notice.thread)).unwrap_or_default();
+    let own = worker.pid.as_raw_nonzero().get().cast_unsigned();
+    let name = status.lines().find_map(|line| line.strip_prefix("Name:\t"));
+    match name.filter(|_| caller::number(&status, "Tgid:", 0) != Some(own)) {
+        Some(program) => say(&format!("its program `{program}` made a socket for another machine")),
+        None => say("it made a socket for another machine"),
+    }
+    // It may have ended already. A signal that it could catch would not do.
+    let _ = kill_process(worker.pid, Signal::KILL);
 }
 
 /// Says something where the host takes it into its log.

@@ -145,6 +145,14 @@ impl Guard {
         Watching { guard: self, call: Some(call_id.to_owned()) }
     }
 
+    /// Ends what is in flight at once, for a process that is about to end before its time.
+    pub fn end_in_flight(&self) {
+        let calls = self.lock().in_flight.clone();
+        for call in calls {
+            end_call(&call);
+        }
+    }
+
     /// Ends the guard, since this process ends as it should: whatever is in flight may live on.
     pub fn goodbye(&self) {
         let mut said = self.lock();
