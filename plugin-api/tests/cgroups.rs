@@ -316,7 +316,7 @@ struct Terminate<'a> {
 
 impl ExecIo for Terminate<'_> {
     fn output(&self, bytes: &[u8]) -> Flow {
-        if !bytes.is_empty() {
+        if !bytes.is_empty() && self.reached.load(Ordering::SeqCst) == 0 {
             self.reached.fetch_add(signal_call(self.call, 15), Ordering::SeqCst);
         }
         Flow::Continue
@@ -335,7 +335,8 @@ fn a_signal_to_a_call_spares_what_stands_in_front_of_its_shell() {
     let session = Session::over(Fronted);
     let token = token();
     // The one in the middle carries no mark, but descends from one that does.
-    let command = format!("env -i sh -c 'echo up; HOSTEL_CALL=$0 sleep {token}; :' $HOSTEL_CALL & wait");
+    let marked = format!("env HOSTEL_CALL=$0 sh -c \"echo up; sleep {token}\"");
+    let command = format!("env -i sh -c '{marked}; sleep {token}' $HOSTEL_CALL & wait");
     let mut request = ExecRequest::new(&command);
     request.call_id = format!("{}front", session.calls);
     let io = Terminate { call: &request.call_id.clone(), reached: AtomicUsize::new(0) };
