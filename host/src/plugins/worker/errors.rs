@@ -6,6 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{ioctl_fionread, retry_on_intr};
+
 use super::masks::Masks;
 use super::serve::lock;
 
@@ -18,17 +21,24 @@ const SHOWN: usize = 400;
 /// How long the last words may take to arrive after a crash. A child that was left may hold the pipe.
 const LAST: Duration = Duration::from_millis(200);
 
+/// How long what was said before the end of a call may take into the log, when this process is about to end.
+const REST: Duration = Duration::from_millis(100);
+
 /// The collector.
 pub(super) struct Errors {
     plugin: String,
     masks: Arc<Masks>,
+    /// To see whether something stands in it.
+    pipe: Option<PipeReader>,
     said: Mutex<Said>,
-    ended: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct Said {
     lines: VecDeque<String>,
+    /// Something is taken from the pipe, or was and is no line yet.
+    taking: bool,
     ended: bool,
 }
 
@@ -38,8 +48,9 @@ impl Errors {
         let errors = Arc::new(Self {
             plugin: plugin.to_owned(),
             masks,
+            pipe: pipe.try_clone().ok(),
             said: Mutex::default(),
-            ended: Condvar::new(),
+            changed: Condvar::new(),
         });
         let theirs = Arc::clone(&errors);
         // Without a thread the worker's words are lost, and nothing else.
@@ -50,6 +61,9 @@ impl Errors {
     fn read(&self, pipe: PipeReader) {
         let mut pipe = BufReader::new(pipe);
         loop {
+            if pipe.buffer().is_empty() {
+                self.wait(pipe.get_ref());
+            }
             let mut line = Vec::new();
             let read = pipe.by_ref().take(LONGEST).read_until(b'\n', &mut line);
             if !read.is_ok_and(|read| read > 0) {
@@ -67,7 +81,25 @@ impl Errors {
             said.lines.push_back(line);
         }
         lock(&self.said).ended = true;
-        self.ended.notify_all();
+        self.changed.notify_all();
+    }
+
+    /// Waits until something can be read. What is taken from the pipe after this is told to be on its way.
+    fn wait(&self, pipe: &PipeReader) {
+        lock(&self.said).taking = false;
+        self.changed.notify_all();
+        // An error shows again where it is read.
+        let _ = retry_on_intr(|| poll(&mut [PollFd::new(pipe, PollFlags::IN)], None));
+        lock(&self.said).taking = true;
+    }
+
+    /// Waits a little until all that was said up to now stands in the log.
+    pub(super) fn settle(&self) {
+        let stands =
+            || self.pipe.as_ref().is_some_and(|pipe| ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0));
+        let on_its_way = |said: &mut Said| !said.ended && (said.taking || stands());
+        // Who leaves a line unfinished is not waited for any longer.
+        let _ = self.changed.wait_timeout_while(lock(&self.said), REST, on_its_way);
     }
 
     /// Makes a line fit to be shown.
@@ -80,7 +112,7 @@ impl Errors {
     pub(super) fn last_words(&self) -> Option<String> {
         let said = lock(&self.said);
         let (said, _) = self
-            .ended
+            .changed
             .wait_timeout_while(said, LAST, |said| !said.ended)
             .unwrap_or_else(PoisonError::into_inner);
         let text = said.lines.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
@@ -110,5 +142,16 @@ mod tests {
         let lines = lock(&errors.said);
         assert_eq!(lines.lines.len(), LINES);
         assert!(lines.lines.iter().any(|line| line == " [31mtoken ***, x"), "{:?}", lines.lines);
+    }
+
+    #[test]
+    fn what_was_said_is_settled_while_the_pipe_stays_open() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let errors = Errors::collect("p", reader, Arc::default());
+        for number in 0..100 {
+            writeln!(writer, "line {number}").unwrap();
+            errors.settle();
+            assert_eq!(lock(&errors.said).lines.back(), Some(&format!("line {number}")));
+        }
     }
 }

@@ -239,8 +239,9 @@ impl Link {
         let _ = lock(&self.line).write_all(&[KILL]);
     }
 
-    /// Tells the worker that nothing more will come, and does not wait for it.
+    /// Tells the worker that nothing more will come, and does not wait for it, but for what it has said to be in the log.
     pub(super) fn part(&self) {
+        self.errors.settle();
         lock(&self.calls).parted = true;
         let _ = lock(&self.line).write_all(&[GOODBYE]);
         self.say(Kind::BYE, 0, b"");
