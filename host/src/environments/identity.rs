@@ -4,7 +4,6 @@
 //! that no later environment of the same task has. Both stand in `environment.json` in the task's folder. Commands and
 //! plugins may write to that folder, so nothing in the file is believed that does not fit the folder.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -13,6 +12,8 @@ use std::time::UNIX_EPOCH;
 use rustix::fs::{AtFlags, Mode, OFlags, linkat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+
+use crate::random;
 
 /// The file's name.
 const NAME: &str = "environment.json";
@@ -58,7 +59,7 @@ impl Identity {
         if let Some(found) = Self::read(dir)?.filter(fits) {
             return Ok(found);
         }
-        let id = random_id()?;
+        let id = random::hex::<8>()?;
         let created = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
         let made = Self { task: task.to_owned(), backend: backend.to_owned(), id, created };
         let beside = format!(".{NAME}-{}", made.id);
@@ -88,17 +89,6 @@ impl Identity {
 
 fn is_id(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
-}
-
-fn random_id() -> io::Result<String> {
-    let mut bytes = [0; 8];
-    // So few come whole, or not at all.
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(bytes.iter().fold(String::with_capacity(16), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
 }
 
 #[cfg(test)]

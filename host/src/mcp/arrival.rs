@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 use hostel_plugin_api::Error;
 use rmcp::model::ErrorData;
 
-use super::random::name;
 use super::session::Client;
 use super::sessions::Sessions;
+use crate::random;
 
 /// A request over HTTP, on its way in.
 #[derive(Default)]
@@ -62,7 +62,8 @@ impl Bound {
                     Some(task) => task.to_owned(),
                     None => format!(
                         "mcp-{}",
-                        name().map_err(|error| ErrorData::internal_error(error.to_string(), None))?
+                        random::hex::<16>()
+                            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
                     ),
                 };
                 let client = Client::new(sessions.host(), &task).map_err(failed)?;

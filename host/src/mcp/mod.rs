@@ -10,7 +10,7 @@
 //! | `session.rs`, `sessions.rs`, `arrival.rs` | clients, and whose request it is |
 //! | `stdio.rs`, `frames.rs`, `halves.rs` | standard input and output |
 //! | `http.rs`, `door.rs`, `token.rs`, `attended.rs`, `events.rs` | HTTP |
-//! | `runtime.rs`, `signals.rs`, `random.rs` | what both stand on |
+//! | `runtime.rs`, `signals.rs` | what both stand on |
 
 mod arrival;
 mod attended;
@@ -24,7 +24,6 @@ pub mod http;
 mod instructions;
 mod parked;
 mod progress;
-mod random;
 mod resources;
 mod running;
 mod runtime;

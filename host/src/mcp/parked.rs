@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::elicit::Ask;
-use super::random::name;
 use super::running::Running;
 use super::session::Client;
+use crate::random;
 
 /// How long the result of a call is kept whose question has run out of time.
 const KEPT: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ impl Parked {
     ///
     /// Fails if the kernel gives no random bytes.
     pub(super) fn put(&self, client: &Arc<Client>, running: Running, ask: Ask) -> io::Result<String> {
-        let name = name()?;
+        let name = random::hex::<16>()?;
         let now = Instant::now();
         let mut waiting = self.waiting();
         waiting.retain(|_, one| one.ask.until + KEPT > now);

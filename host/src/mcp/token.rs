@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
 
-use super::random::name;
 use crate::home::{Home, make_private, read_regular};
 use crate::policy::secrets::MCP_TOKEN;
+use crate::random;
 
 /// More than any secret has, in bytes.
 const LONGEST: u64 = 4096;
@@ -88,7 +88,7 @@ fn make(path: &Path) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     make_private(dir)?;
     let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
-    writeln!(file, "{}{}", name()?, name()?)?;
+    writeln!(file, "{}", random::hex::<32>()?)?;
     match file.persist_noclobber(path) {
         // Another server was quicker: its secret is ours.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

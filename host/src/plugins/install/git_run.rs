@@ -5,7 +5,6 @@
 //! and by the guard when this process is killed.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -18,6 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{WaitOptions, waitpid};
 
 use crate::guard::Guard;
+use crate::random;
 
 /// The variable in which processes carry the marks of the calls that they belong to, with colons between them.
 const MARKS: &str = "HOSTEL_CALL";
@@ -45,7 +45,7 @@ impl Git<'_> {
         let path = self.env.iter().find(|(name, _)| name == "PATH");
         let path = path.map_or(OsStr::new(USUAL_PATH), |(_, path)| path);
         let program = find_program("git", path).ok_or_else(missing)?;
-        let mark = mark()?;
+        let mark = format!("install-{}", random::hex::<8>()?);
         let env = marked(self.env, &mark);
         let argv: Vec<OsString> = std::iter::once("git".into()).chain(self.arguments).collect();
         let null = File::open("/dev/null")?;
@@ -108,19 +108,6 @@ fn follow(
             return Ok(true);
         }
     }
-}
-
-/// Returns a mark that no other process has.
-fn mark() -> io::Result<String> {
-    let mut bytes = [0; 8];
-    // So few come whole, or not at all.
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    let mut mark = "install-".to_owned();
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(mark, "{byte:02x}");
-    }
-    Ok(mark)
 }
 
 /// Adds a mark to those that this process carries itself.

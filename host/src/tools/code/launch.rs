@@ -5,9 +5,6 @@
 //! read, and nothing has to be there before. The input stays open, and answers to calls come after.
 
 use std::fmt::Write as _;
-use std::io;
-
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::environ;
 use crate::exec::in_quotes;
@@ -96,27 +93,15 @@ impl Language {
     }
 }
 
-/// Returns a word that nobody can guess.
-///
-/// # Errors
-///
-/// Fails if the kernel gives no random bytes.
-pub(super) fn token() -> io::Result<String> {
-    let mut bytes = [0_u8; 16];
-    if getrandom(&mut bytes, GetRandomFlags::empty())? < bytes.len() {
-        return Err(io::Error::other("the kernel gave too few random bytes"));
-    }
-    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random;
 
     #[test]
     fn the_first_line_says_how_large_the_parts_are() {
         for language in [Language::Python, Language::Bash, Language::Node] {
-            let token = token().unwrap();
+            let token = random::hex::<16>().unwrap();
             let input = language.input(&token, "echo ä\n");
             let end = input.iter().position(|byte| *byte == b'\n').unwrap();
             let line = std::str::from_utf8(&input[..end]).unwrap();

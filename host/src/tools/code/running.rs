@@ -16,10 +16,11 @@ use rustix::io::Errno;
 
 use super::answers::Answers;
 use super::hearing::{Hearing, Told};
-use super::launch::{Language, token};
+use super::launch::Language;
 use super::limits::{ERRORS, OUTPUT, START};
 use crate::environments::SharedIo;
 use crate::exec::{Cancel, Collector};
+use crate::random;
 use crate::tools::call::Call;
 use crate::tools::session::Session;
 use crate::tools::shown::Shown;
@@ -74,7 +75,7 @@ impl Script<'_> {
         };
         session.prepare()?;
         let outputs = session.world().outputs()?;
-        let token = token().map_err(failed)?;
+        let token = random::hex::<16>().map_err(failed)?;
         let stop = Arc::new(Cancel::new().map_err(failed)?);
         let (reader, writer) = io::pipe().map_err(failed)?;
         let (end, alive) = io::pipe().map_err(failed)?;
