@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use hostel_plugin_api::{Error, ExecOutcome, ExecRequest};
+use hostel_plugin_api::{Error, ErrorKind, ExecOutcome, ExecRequest};
 
-use crate::environments::cleanup::Background;
+use crate::environments::cleanup::{Background, cleanup};
 use crate::environments::idle::{Idle, Watch};
 use crate::environments::{Environments, SharedIo};
 use crate::processes::Processes;
@@ -157,16 +157,27 @@ impl Host {
         self.0.environments.close()
     }
 
-    /// Lets the environment of `task` on `entry` go, unless a call or a background process is in it. Returns a line if it could
-    /// not be let go.
-    pub(crate) fn close_task(&self, entry: &Entry, task: &str) -> Option<String> {
+    /// Lets the environment of `task` on `entry` go, unless a call or a background process is in it, and with `forget` removes all that
+    /// is kept of it. Returns a line if that failed.
+    pub(crate) fn close_task(&self, entry: &Entry, task: &str, forget: bool) -> Option<String> {
         let background = self.processes();
         if background.live(entry.name(), task) > 0 {
             // The reaper looks after it.
             return None;
         }
-        let error = self.0.environments.close_one(entry.name(), task)?.err()?;
-        Some(format!("cleaning up task `{task}` on `{}` failed: {error}", entry.name()))
+        let failed =
+            |error: Error| format!("cleaning up task `{task}` on `{}` failed: {error}", entry.name());
+        if let Some(Err(error)) = self.0.environments.close_one(entry.name(), task) {
+            return Some(failed(error));
+        }
+        if !forget {
+            return None;
+        }
+        match cleanup(&self.0.world, &background, entry.name(), task, false) {
+            // Nothing was ever made.
+            Err(error) if error.kind() == ErrorKind::NOT_FOUND => None,
+            cleaned => cleaned.err().map(failed),
+        }
     }
 
     /// Makes the environment of `task` on `entry` if there is none.

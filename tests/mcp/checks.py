@@ -336,16 +336,26 @@ async def check_http_reconnect():
 
 
 async def check_http_vanishes():
-    """A client whose connection breaks off has its command killed."""
-    mark = f"sleep 303.{os.getpid()}"
+    """A client that is killed has its command killed, and its background process kept."""
+    mark, kept = f"sleep 303.{os.getpid()}", f"sleep 304.{os.getpid()}"
     async with server() as url:
-        async with http(url) as client:
-            task = asyncio.create_task(client.call_tool("terminal", {"command": f"{mark}; echo never"}))
-            await there(mark)
-            task.cancel()
-            with contextlib.suppress(BaseException):
-                await task
-        await gone(mark)
+        client = await asyncio.create_subprocess_exec(
+            sys.executable, __file__, "http_victim", PROGRAM, url, str(os.getpid()), env=dict(os.environ)
+        )
+        await there(mark)
+        client.kill()
+        await client.wait()
+        await gone(mark, 30)
+        await there(kept, 1)
+    subprocess.run(["pkill", "-f", kept], check=True)
+
+
+async def check_http_victim():
+    """The client that `http_vanishes` kills."""
+    url, number = sys.argv[3:]
+    async with http(url) as client:
+        await tool(client, "terminal", {"command": f"sleep 304.{number}", "background": True})
+        await client.call_tool("terminal", {"command": f"sleep 303.{number}; echo never"})
 
 
 def snippets():

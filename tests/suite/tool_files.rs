@@ -164,6 +164,7 @@ fn what_cannot_be_read_by_what_it_is_for_is_not_written(road: Road) {
         ("a.json", "{\"a\": 1,}", "line 1 column 9"),
         ("a.yaml", "a: [1\nb: 2\n", "no valid YAML"),
         ("a.yml", "a: 1\n---\n\tb: 1\n", "line 3"),
+        ("a.toml", "a = 1\nb = = 1\n", "no valid TOML: line 2"),
     ] {
         refused(&home.tool("write_file", &json!({ "path": path, "content": content })), words);
     }
@@ -173,7 +174,7 @@ fn what_cannot_be_read_by_what_it_is_for_is_not_written(road: Road) {
         ("a.yaml", "a: 1\n---\nb: 2\n", "ok"),
         ("tsconfig.json", "// words\n{}\n", "skipped"),
         ("chart.yaml", "{{- if .Values.x }}\na: 1\n{{- end }}\n", "skipped"),
-        ("a.toml", "= 1\n", "skipped"),
+        ("a.toml", "[a]\nb = 1\n", "ok"),
         ("a.txt", "{", "skipped"),
     ] {
         assert_eq!(write(&home, path, content)["lint"]["status"], status, "{path}");

@@ -175,6 +175,7 @@ impl Session<'_> {
 
     /// Runs one command and says what came of it. Returns the exit code if it was the last one.
     fn command(&mut self, command: &str) -> Option<u8> {
+        let command = &told_of(command, self.code);
         let mut ran = self.call(command);
         if let Err(error) = &ran
             && self.pty
@@ -237,6 +238,12 @@ impl Session<'_> {
     }
 }
 
+/// Returns a command before which the last one's exit code is `last`, if it asks for that: each runs in a shell of its own.
+fn told_of(command: &str, last: u8) -> String {
+    let asks = ["$?", "${?"].iter().any(|word| command.contains(word));
+    if asks && last != 0 { format!("(exit {last}); {command}") } else { command.to_owned() }
+}
+
 /// Returns the exit code of the shell if `command` leaves it: the one that it names, or else `last`.
 fn exits(command: &str, last: u8) -> Option<u8> {
     let mut words = command.split_whitespace();
@@ -250,6 +257,14 @@ fn exits(command: &str, last: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_exit_code_is_told_to_whoever_asks() {
+        assert_eq!(told_of("echo $?", 3), "(exit 3); echo $?");
+        assert_eq!(told_of("echo ${?}", 130), "(exit 130); echo ${?}");
+        assert_eq!(told_of("echo $?", 0), "echo $?");
+        assert_eq!(told_of("ls", 3), "ls");
+    }
 
     #[test]
     fn only_exit_by_itself_leaves() {

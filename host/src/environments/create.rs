@@ -1,5 +1,9 @@
 //! What a provider is told of the environment that it is to make.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
 use hostel_plugin_api::shell::StripList;
 use hostel_plugin_api::{CreateEnvironment, Environment, Error, ErrorKind};
 
@@ -19,11 +23,20 @@ fn host_cwd(flags: &Flags) -> Result<Option<String>, Error> {
         let message = format!("the directory in which Hostel was started {reason}");
         Error::new(ErrorKind::BAD_CWD, message).with_hint("change to another one").not_started()
     };
-    let dir = std::env::current_dir().map_err(|error| wrong(format!("cannot be used: {error}")))?;
+    // One that is gone is looked for only where the session does not stand elsewhere, and no other is named.
+    let dir = std::env::current_dir()
+        .or_else(|error| gone().ok_or(error))
+        .map_err(|error| wrong(format!("cannot be used: {error}")))?;
     dir.into_os_string()
         .into_string()
         .map(Some)
         .map_err(|_| wrong("has a name that is not valid UTF-8".into()))
+}
+
+/// Returns the path that this process's own directory had before it was removed.
+fn gone() -> Option<PathBuf> {
+    let path = std::fs::read_link("/proc/self/cwd").ok()?;
+    path.as_os_str().as_bytes().strip_suffix(b" (deleted)").map(|path| OsStr::from_bytes(path).into())
 }
 
 /// Why an environment is made.

@@ -58,15 +58,14 @@ impl Bound {
                 if let Some(client) = own.get() {
                     return Ok(Arc::clone(client));
                 }
-                let task = match sessions.task(named) {
-                    Some(task) => task.to_owned(),
-                    None => format!(
-                        "mcp-{}",
-                        random::hex::<16>()
-                            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
-                    ),
+                let client = if let Some(task) = sessions.task(named) {
+                    Client::new(sessions.host(), task)
+                } else {
+                    let unnamed = |error| failed(Error::io("failed to name a task", &error));
+                    let name = random::hex::<16>().map_err(unnamed)?;
+                    Client::alone(sessions.host(), &format!("mcp-{name}"))
                 };
-                let client = Client::new(sessions.host(), &task).map_err(failed)?;
+                let client = client.map_err(failed)?;
                 let client = Arc::clone(own.get_or_init(|| client));
                 if let Some(arrival) = arrival {
                     let _ = arrival.made.set(Arc::clone(&client));

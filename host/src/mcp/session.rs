@@ -24,6 +24,8 @@ const OUTPUT_PATH: &str = "full_output_path";
 /// What one client works with.
 pub(super) struct Client {
     host: Host,
+    /// Whether its task was named for it, and for nobody else.
+    is_alone: bool,
     /// Where its tools act.
     pub(super) session: Session,
     /// What it is told at the beginning.
@@ -41,9 +43,23 @@ impl Client {
     ///
     /// Fails if the selected backend is unknown.
     pub(super) fn new(host: &Host, task: &str) -> Result<Arc<Self>, Error> {
+        Self::made(host, task, false)
+    }
+
+    /// Begins to work in an environment of its own, which goes with it. `task` must be nobody else's.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub(super) fn alone(host: &Host, task: &str) -> Result<Arc<Self>, Error> {
+        Self::made(host, task, true)
+    }
+
+    fn made(host: &Host, task: &str, is_alone: bool) -> Result<Arc<Self>, Error> {
         let session = host.session(task)?;
         Ok(Arc::new(Self {
             host: host.clone(),
+            is_alone,
             session,
             instructions: Instructions::default(),
             calls: Calls::new(),
@@ -54,6 +70,12 @@ impl Client {
     /// The home, its backends and its environments.
     pub(super) fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// Lets its environment go, unless a background process is in it. Nothing is kept of one that is nobody else's. Returns a line if
+    /// that failed.
+    pub(super) fn let_go(&self) -> Option<String> {
+        self.host.close_task(self.session.entry(), self.session.task(), self.is_alone)
     }
 
     /// Notes the whole outputs that a result names.

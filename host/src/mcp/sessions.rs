@@ -124,7 +124,14 @@ impl Sessions {
     /// Cancels the calls of all clients, and waits for their end.
     pub(super) async fn end_all(&self) {
         let all: Vec<_> = self.known().drain().map(|(_, attended)| Arc::clone(&attended.client)).collect();
-        let ends = all.into_iter().map(|client| tokio::spawn(async move { client.calls.end().await }));
+        let end = async |client: Arc<Client>| {
+            client.calls.end().await;
+            // Nobody can come back to a session of a server that has ended.
+            if let Ok(Some(line)) = spawn_blocking(move || client.let_go()).await {
+                tracing::warn!("{line}");
+            }
+        };
+        let ends = all.into_iter().map(|client| tokio::spawn(end(client)));
         for end in ends.collect::<Vec<_>>() {
             let _ = end.await;
         }
@@ -173,9 +180,7 @@ impl Sessions {
             return;
         }
         // Its thread goes on if nobody waits.
-        let let_go =
-            spawn_blocking(move || client.host().close_task(client.session.entry(), client.session.task()));
-        if let Ok(Some(line)) = let_go.await {
+        if let Ok(Some(line)) = spawn_blocking(move || client.let_go()).await {
             tracing::warn!("{line}");
         }
     }

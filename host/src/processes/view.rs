@@ -28,6 +28,9 @@ pub struct View {
     pub cwd: Option<String>,
     /// When it was started, in seconds since 1970.
     pub started_at: f64,
+    /// When it ended, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<f64>,
     /// For how many seconds it has run, or ran.
     pub uptime_seconds: f64,
     /// What it does not outlive.
@@ -84,6 +87,7 @@ impl View {
             task: record.task,
             cwd: record.cwd,
             started_at: record.started_at,
+            ended_at: record.ended_at,
             lifetime: record.lifetime,
             output_preview,
             exit_code: record.exit_code,

@@ -8,11 +8,12 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::state::{Change, SessionState};
 
@@ -125,19 +126,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// Fails if the lock cannot be had.
 pub fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
-    let until = Instant::now() + patience;
-    loop {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => {
-                thread::sleep(Duration::from_millis(2));
-            }
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(io::Error::other("another process holds the lock"));
-            }
-            Err(error) => return Err(error.into()),
-        }
+    match retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
+        Err(Errno::WOULDBLOCK) => {}
+        locked => return Ok(locked?),
+    }
+    // The kernel wakes whoever waits for a lock, and knows no time limit for it: so a thread waits. One that gets it too late holds it no
+    // longer than both files are open.
+    let waiting = file.try_clone()?;
+    let (locked, when_locked) = mpsc::channel();
+    let wait = move || {
+        // Nobody may be left to hear of it.
+        let _ = locked.send(retry_on_intr(|| flock(&waiting, FlockOperation::LockExclusive)));
+    };
+    thread::Builder::new().name("lock".into()).spawn(wait)?;
+    match when_locked.recv_timeout(patience) {
+        Ok(locked) => Ok(locked?),
+        Err(_) => Err(io::Error::other("another process holds the lock")),
     }
 }
 

@@ -172,7 +172,7 @@ pub(crate) fn one() -> Vec<Row> {
     };
     let kinds = [
         ("session, warm", &warm, "0.60×"),
-        ("whole road, warm", &whole, ""),
+        ("whole road, warm", &whole, "0.60×"),
         ("session, first", &first, ""),
         ("session, second", &second, ""),
     ];

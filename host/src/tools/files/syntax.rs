@@ -1,4 +1,4 @@
-//! Whether a text is what its name says: JSON or YAML that can be read.
+//! Whether a text is what its name says: JSON, YAML or TOML that can be read.
 //!
 //! A configuration that cannot be read is worth less than the one that it replaces, and a model that is told so at once
 //! writes a better one. But there are dialects: JSON with comments, templates that only become YAML. What is known or seems
@@ -58,7 +58,7 @@ impl Syntax {
                 json(text)
             }
             Some((_, "yaml" | "yml")) => yaml(text),
-            Some((_, "toml")) => return Self::Unknown("TOML is not checked"),
+            Some((_, "toml")) => toml(text),
             _ => return Self::Unknown("there is no check for such files"),
         };
         match read {
@@ -73,6 +73,14 @@ impl Syntax {
 
 fn json(text: &str) -> Result<(), String> {
     serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|error| format!("no valid JSON: {error}"))
+}
+
+fn toml(text: &str) -> Result<(), String> {
+    toml::from_str::<IgnoredAny>(text).map(drop).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let place = before.map(|before| format!("line {}: ", before.matches('\n').count() + 1));
+        format!("no valid TOML: {}{}", place.unwrap_or_default(), error.message())
+    })
 }
 
 /// Reads all documents of a stream.
@@ -96,6 +104,8 @@ mod tests {
             ("a.yml", ""),
             ("a.yml", "a: &x {b: 1}\nc: *x\na: again\n"),
             ("ci.yml", "run: echo ${{ github.sha }}\n"),
+            ("Cargo.toml", "# x\n[a.b]\nc = { d = 1979-05-27, e = [1.5, 'x'] }\n[[f]]\n"),
+            ("a.toml", ""),
         ] {
             assert_eq!(Syntax::of(path, text), Syntax::Good, "{path}");
         }
@@ -113,6 +123,8 @@ mod tests {
             ("a.yaml", "a: [1\nb: 2\n", "line "),
             ("a.yaml", "a: 1\n---\n\tb: 2\n", "line 3"),
             ("a.yaml", "a: *nothing\n", "line 1"),
+            ("a.toml", "b = 1\na = = 1\n", "line 2"),
+            ("a.toml", "a = 1\na = 2\n", "line 2"),
         ] {
             let syntax = Syntax::of(path, text);
             assert!(
@@ -131,7 +143,7 @@ mod tests {
             (".eslintrc.json", "// x\n{}"),
             ("a.jsonc", "// x\n{}"),
             ("a.json5", "{a: 1}"),
-            ("a.toml", "= 1"),
+            ("a.toml", "a = {{ cookiecutter.name }}"),
             ("a.py", "def"),
             ("Makefile", "x"),
             ("templates/a.yaml", "{{- if .Values.x }}\na: {{ .y }}\n{{- end }}\n"),

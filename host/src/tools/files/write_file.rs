@@ -65,7 +65,7 @@ impl Tool for WriteFile {
     const DESCRIPTION: &'static str = "Makes a file in the sandbox, or replaces all that one holds. Use it instead of echo and \
         here-documents in `terminal`; use `patch` to change a part of a file. Folders that are missing are made. An existing file \
         keeps its mode, owner, byte-order mark and line ends (lines that stay keep theirs, new ones take those of their \
-        neighbours); what a link leads to is written. JSON and YAML that cannot be read is refused (TOML is not checked), and of \
+        neighbours); what a link leads to is written. JSON, YAML and TOML that cannot be read is refused, and of \
         Python you are told. Credentials, and files that rule the system, shells or Hostel, are refused.";
     const EFFECTS: Effects =
         Effects { read_only: false, destructive: true, idempotent: true, open_world: false };

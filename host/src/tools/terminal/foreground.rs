@@ -150,8 +150,11 @@ fn printed(output: &mut Outcome, taken: Taken, session: &Session) {
     let mut note = format!("{shown} of {} bytes are shown: the beginning and the end", kept.total);
     if let Some(path) = kept.path {
         let path = path.to_string_lossy().into_owned();
-        let where_it_is =
-            if runs_here(session) { "" } else { " on Hostel's own machine, which commands do not see" };
+        let where_it_is = if runs_here(session) {
+            ""
+        } else {
+            " on Hostel's own machine, which commands and `read_file` do not see (by MCP it is the resource `hostel://output/` with the file's name)"
+        };
         note = format!("{note}; all of it is in `{path}`{where_it_is}");
         output.full_output_path = Some(path);
     }
