@@ -203,8 +203,8 @@ impl Ran {
         self
     }
 
-    /// Requires that the call was ended at its limit of so many milliseconds, and not much later: a grace of one second and
-    /// another for a slow machine.
+    /// Requires that the call was ended at its limit of so many milliseconds, and not much later: a grace of one second, and
+    /// five for a machine that is busy. What is not ended takes twenty.
     ///
     /// # Panics
     ///
@@ -214,7 +214,7 @@ impl Ran {
     pub fn times_out(self, milliseconds: u64) -> Self {
         assert_eq!((self.code, self.ended), (124, "timeout"), "{self:?}");
         let limit = Duration::from_millis(milliseconds);
-        assert!(self.took >= limit && self.took < limit + Duration::from_millis(2500), "{self:?}");
+        assert!(self.took >= limit && self.took < limit + Duration::from_secs(6), "{self:?}");
         self
     }
 }
