@@ -234,9 +234,16 @@ fn a_wrong_start_is_an_error_and_not_another_directory() {
     fs::create_dir(&gone).unwrap();
     let program = home.command("hostel", &[]).get_program().to_string_lossy().into_owned();
     let mut command = std::process::Command::new("bash");
-    let script = format!("cd '{0}' && rmdir '{0}' && '{program}' exec -- pwd", gone.display());
+    let script = format!(
+        "cd '{0}' && rmdir '{0}' && '{program}' exec --cwd / -- pwd && '{program}' exec -- pwd",
+        gone.display()
+    );
     command.args(["-c", &script]).env("HOSTEL_HOME", home.path());
-    finish(command, b"").fails(125, "the directory in which Hostel was started cannot be used");
+    // Only who needs it is refused.
+    let ran = finish(command, b"").expect(125);
+    assert_eq!(ran.stdout, b"/\n", "{ran:?}");
+    let reason = format!("the directory `{}`, in which the session starts", gone.display());
+    assert!(ran.stderr.contains(&reason), "{ran:?}");
 }
 
 #[test]

@@ -154,6 +154,7 @@ fn the_objects_have_the_keys_that_are_documented() {
             "task",
             "cwd",
             "started_at",
+            "ended_at",
             "uptime_seconds",
             "lifetime",
             "output_preview",
