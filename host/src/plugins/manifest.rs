@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_yaml::Value;
 
 use super::fields::{
@@ -67,7 +67,8 @@ pub enum ManifestError {
 }
 
 /// What sort of thing a plugin provides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Terminal environments.
     Backend,
@@ -87,7 +88,7 @@ impl Kind {
 }
 
 /// A variable that a plugin wants to find in the host's environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequiredEnv {
     /// Its name.
     pub name: String,
@@ -100,7 +101,7 @@ pub struct RequiredEnv {
 }
 
 /// A manifest that has been read and checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The plugin's name.
     pub name: String,

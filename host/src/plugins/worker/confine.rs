@@ -86,7 +86,7 @@ pub(super) enum ConfineError {
 /// Confines this thread and all that it starts; `gate` leads to the keeper, which judges connections. Returns a line for each
 /// permission that the kernel cannot enforce.
 pub(super) fn confine(hello: &Hello, gate: OwnedFd) -> Result<Vec<String>, ConfineError> {
-    let (permissions, trapped) = (&hello.permissions, hello.trap_network);
+    let (permissions, trapped) = (&hello.manifest.permissions, hello.trap_network);
     // What the keeper needs is out of reach once the rest is in force.
     let handover = (trapped || names_hosts(permissions)).then(|| {
         // Of a socket that is not made nothing is taken.
@@ -216,7 +216,7 @@ fn landlock_lacks() -> Vec<String> {
 }
 
 fn files_and_ports(hello: &Hello) -> Result<Vec<String>, ConfineError> {
-    let permissions = &hello.permissions;
+    let permissions = &hello.manifest.permissions;
     let mut rules = Ruleset::default();
     let files = !permissions.writes_everywhere();
     if files {
@@ -248,7 +248,7 @@ fn files_and_ports(hello: &Hello) -> Result<Vec<String>, ConfineError> {
 }
 
 fn grant_files(mut rules: RulesetCreated, hello: &Hello) -> Result<RulesetCreated, ConfineError> {
-    let permissions = &hello.permissions;
+    let permissions = &hello.manifest.permissions;
     let read = AccessFs::from_read(NEWEST);
     let read = if permissions.exec { read } else { read & !AccessFs::Execute };
     let all = AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);

@@ -14,9 +14,8 @@ use rustix::process::{
 
 use super::super::error::{LoadError, Step};
 use super::super::load::{Discovered, Registered, Sealed, Verified};
-use super::super::manifest::Manifest;
 use super::confine::confine;
-use super::frame::{FrameReader, Kind};
+use super::frame::{Frame, FrameError, FrameReader, Kind};
 use super::incoming::Incoming;
 use super::log;
 use super::message::{self, Hello, PROTOCOL, Welcome};
@@ -56,9 +55,8 @@ fn enter(keeper: Pid, gate: OwnedFd) -> io::Result<()> {
     }
     log::forward_to(Arc::clone(&writer), hello.log_level);
     let welcome = |welcome: &Welcome| writer.send_json(Kind::HELLO, 0, welcome);
-    let library = reader.inner().descriptor();
-    match load(hello, library, gate) {
-        Ok((registered, unenforced)) => {
+    match load(hello, &mut reader, gate) {
+        Ok(Some(Loaded { registered, unenforced })) => {
             let providers = registered.iter().map(named).collect();
             welcome(&Welcome::Ready { protocol: PROTOCOL, providers, unenforced })?;
             let server = Server::new(reader, writer, registered);
@@ -68,6 +66,8 @@ fn enter(keeper: Pid, gate: OwnedFd) -> io::Result<()> {
                 std::thread::park();
             }
         }
+        // The host has no library for it.
+        Ok(None) => Ok(()),
         Err(error) => {
             welcome(&Welcome::failed(error))?;
             // Whoever ends unasked has crashed, and this has not.
@@ -92,41 +92,45 @@ enum Library {
     Verified(Verified),
 }
 
+/// A plugin that is loaded.
+struct Loaded {
+    registered: Vec<Registered>,
+    /// Permissions that the kernel cannot hold it to, a line each.
+    unenforced: Vec<String>,
+}
+
+/// Holds this process to what the hello says, and loads the library, which comes after it. None if none comes.
 fn load(
     hello: Hello,
-    library: Option<OwnedFd>,
+    reader: &mut FrameReader<Incoming>,
     gate: OwnedFd,
-) -> Result<(Vec<Registered>, Vec<String>), LoadError> {
-    let shown = hello.folder.to_string_lossy().into_owned();
-    let failed = |step, reason: String| LoadError::new(&shown, step, reason, "try again");
+) -> Result<Option<Loaded>, LoadError> {
+    let name = &hello.manifest.name;
+    let failed = |step, reason: String| LoadError::new(name, step, reason, "try again");
     if hello.protocol != PROTOCOL {
         return Err(failed(
             Step::Version,
             format!("the host speaks protocol {}, the worker {PROTOCOL}", hello.protocol),
         ));
     }
-    let (manifest, _) =
-        Manifest::read(&hello.folder).map_err(|error| failed(Step::File, error.to_string()))?;
-    let name = manifest.name.clone();
-    let found = Discovered { folder: hello.folder.clone(), manifest };
-    // Whoever sends it has looked at it.
-    let library = match (library, &hello.pin) {
-        (Some(file), _) => Library::Sealed(found.sealed(file)?),
-        (None, Some(pin)) => Library::Verified(found.verify(Some(pin))?),
-        (None, None) => return Err(failed(Step::File, "no library came with the hello".into())),
-    };
     let start = |what: &str, error: &dyn std::fmt::Display| {
-        LoadError::new(
-            &name,
-            Step::Open,
-            format!("its worker could not be {what}: {error}"),
-            "see `hostel doctor`",
-        )
+        let reason = format!("its worker could not be {what}: {error}");
+        LoadError::new(name, Step::Open, reason, "see `hostel doctor`")
     };
-    let limits = hello.limits.apply(hello.permissions.exec);
+    let limits = hello.limits.apply(hello.manifest.permissions.exec);
     limits.map_err(|error| start("limited", &error))?;
     // Nothing of the plugin's has run yet, and no thread but this one: what is given up here is given up for all of it.
     let unenforced = confine(&hello, gate).map_err(|error| start("confined", &error))?;
+    let Some(allowed) = allowed(reader).map_err(|error| failed(Step::File, error.to_string()))? else {
+        return Ok(None);
+    };
+    let found = Discovered { folder: hello.folder.clone(), manifest: hello.manifest.clone() };
+    // Whoever sends it has looked at it.
+    let library = match (reader.inner().descriptor(), allowed.pin) {
+        (Some(file), _) => Library::Sealed(found.sealed(file)?),
+        (None, Some(pin)) => Library::Verified(found.verify(Some(&pin))?),
+        (None, None) => return Err(failed(Step::File, "no library came from the host".into())),
+    };
     let surroundings = Surroundings {
         host_version: hello.host_version,
         plugin_dir: hello.folder,
@@ -137,5 +141,18 @@ fn load(
         Library::Sealed(sealed) => sealed.open()?,
         Library::Verified(verified) => verified.open()?,
     };
-    Ok((opened.register(surroundings)?, unenforced))
+    Ok(Some(Loaded { registered: opened.register(surroundings)?, unenforced }))
+}
+
+/// Waits until the host allows the library to be loaded. None if it does not.
+fn allowed(reader: &mut FrameReader<Incoming>) -> io::Result<Option<message::Library>> {
+    loop {
+        match reader.read() {
+            Ok(Frame { kind: Kind::LIBRARY, body, .. }) => return Ok(Some(serde_json::from_slice(&body)?)),
+            Ok(Frame { kind: Kind::BYE, .. }) | Err(FrameError::Closed) => return Ok(None),
+            // A later version's.
+            Ok(_) => {}
+            Err(error) => return Err(io::Error::other(error)),
+        }
+    }
 }

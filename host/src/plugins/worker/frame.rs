@@ -49,6 +49,8 @@ impl Kind {
     pub const LOG: Self = Self(8);
     /// From the host: no call will follow; end. Empty.
     pub const BYE: Self = Self(9);
+    /// From the host, once, after its hello: the library may be loaded. JSON.
+    pub const LIBRARY: Self = Self(10);
 }
 
 /// One frame.

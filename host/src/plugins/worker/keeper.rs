@@ -90,8 +90,7 @@ fn keep(mut line: UnixStream, worker: &Process, gate: OwnedFd) -> io::Result<()>
     children.set_nonblocking(true)?;
     wake.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, wake)?;
-    hosts::keep(gate, worker.pid)?;
-    let goodbye = watch(&mut line, &mut children, worker)?;
+    let goodbye = watch(&mut line, &mut children, worker, gate)?;
     if goodbye {
         // What it left in the background on purpose lives on, as it does without a worker.
         let _ = kill_process(worker.pid, Signal::KILL);
@@ -118,14 +117,21 @@ fn report(status: WaitStatus) -> [u8; 2] {
 }
 
 /// Waits until the worker has ended or is to end. Returns whether the host has said good-bye.
-fn watch(line: &mut UnixStream, children: &mut UnixStream, worker: &Process) -> io::Result<bool> {
+fn watch(
+    line: &mut UnixStream,
+    children: &mut UnixStream,
+    worker: &Process,
+    gate: OwnedFd,
+) -> io::Result<bool> {
     let mut parting: Option<Instant> = None;
+    let mut gate = Some(gate);
     loop {
-        let mut fds = [
+        let mut fds = vec![
             PollFd::new(&worker.pidfd, PollFlags::IN),
             PollFd::new(&*children, PollFlags::IN),
             PollFd::new(&*line, PollFlags::IN),
         ];
+        fds.extend(gate.as_ref().map(|gate| PollFd::new(gate, PollFlags::IN)));
         // After the good-bye the line has nothing more to say.
         let watched = if parting.is_some() { &mut fds[..2] } else { &mut fds[..] };
         let left = parting.map(|until| until.saturating_duration_since(Instant::now()));
@@ -135,7 +141,16 @@ fn watch(line: &mut UnixStream, children: &mut UnixStream, worker: &Process) -> 
             Ok(0) => return Ok(true),
             Ok(_) => {}
         }
-        let [ended, child, said] = fds.map(|fd| !fd.revents().is_empty());
+        let shows = |index: usize| fds.get(index).map_or(PollFlags::empty(), PollFd::revents);
+        let [ended, child, said] = [0, 1, 2].map(|index| !shows(index).is_empty());
+        let at_gate = shows(3);
+        drop(fds);
+        if at_gate.contains(PollFlags::HUP) {
+            // It has nothing to hand over.
+            gate = None;
+        } else if let Some(gate) = gate.take_if(|_| !at_gate.is_empty()) {
+            hosts::keep(gate, worker.pid)?;
+        }
         let mut bytes = [0; 64];
         if child {
             // Only a bell.

@@ -1,6 +1,9 @@
 //! One plugin's worker: started when first needed, and again when it has crashed.
 
+use std::io;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hostel_plugin_api::{Error, ErrorKind, Stdin};
@@ -8,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::super::error::{LoadError, Step};
 use super::breaker::Breaker;
+use super::greeting::Greeting;
 use super::link::{Link, Unsent};
 use super::log;
 use super::masks::Masks;
@@ -146,44 +150,49 @@ impl Worker {
         let version = self.newest()?;
         version.plan.admit()?;
         let Plan { found, pin, home, settings, secrets, limits, trap_network, watched, .. } = &version.plan;
-        let env = start::environment(found, secrets);
-        let started = start::start(plugin, &env).map_err(|error| {
-            failed(
-                format!("its worker could not be started: {error}"),
-                "check the limits of this user, and `PATH`",
-            )
-        })?;
-        // While the two processes come up.
-        let library = found.verify(pin.as_ref()).and_then(|verified| {
-            let sealed = verified.sealed()?;
-            Ok((sealed, verified.pin().clone()))
-        });
-        let (library, pin) = library.inspect_err(|_| started.abandon())?;
         let hello = Hello {
             protocol: PROTOCOL,
             host_version: env!("CARGO_PKG_VERSION").into(),
             folder: found.folder.clone(),
-            pin: library.is_none().then_some(pin),
+            manifest: found.manifest.clone(),
             data_dir: home.plugin_data(plugin),
             state_dirs: found.manifest.provides.iter().map(|backend| home.tasks_of(backend)).collect(),
             settings: settings.clone(),
             log_level: log::level(),
-            permissions: found.manifest.permissions.clone(),
             limits: *limits,
             trap_network: *trap_network,
             watched: *watched,
         };
         let breaker = Arc::clone(&self.breaker);
         let on_death = move |_: &Death| lock(&breaker).crashed(Instant::now());
-        let (link, welcome) =
-            Link::open(plugin, started, &hello, library, Arc::clone(&version.masks), on_death).map_err(
-                |death| {
-                    failed(
-                        format!("its worker {}", said(&death)),
-                        "this is a bug in the plugin; report it to its author",
-                    )
-                },
-            )?;
+        let died = |death: Arc<Death>| {
+            let hint = "this is a bug in the plugin; report it to its author";
+            failed(format!("its worker {}", said(&death)), hint)
+        };
+        let not_started = |error: io::Error| {
+            let hint = "check the limits of this user, and `PATH`";
+            failed(format!("its worker could not be started: {error}"), hint)
+        };
+        // The library is looked at while the two processes come up.
+        let (link, welcome) = thread::scope(|scope| {
+            let verify = || {
+                let verified = found.verify(pin.as_ref())?;
+                Ok((verified.sealed()?, verified.pin().clone()))
+            };
+            let verifying = thread::Builder::new().name("verify".into()).spawn_scoped(scope, verify);
+            let verifying = verifying.map_err(not_started)?;
+            let started = start::start(plugin, &start::environment(found, secrets)).map_err(not_started)?;
+            let masks = Arc::clone(&version.masks);
+            let greeting = Greeting::hello(plugin, started, &hello, masks, on_death).map_err(died)?;
+            let verified = verifying.join().unwrap_or_else(|panic| resume_unwind(panic));
+            match verified {
+                Ok((library, pin)) => greeting.library(library, pin).map_err(died),
+                Err(error) => {
+                    greeting.abandon();
+                    Err(error)
+                }
+            }
+        })?;
         match welcome {
             Welcome::Ready { protocol, providers, unenforced } if protocol == PROTOCOL => {
                 // The worker has checked it, but foreign code may speak in its place.

@@ -1,7 +1,6 @@
 //! The host's side of one worker: sends calls, takes answers and output in, and finds out how it ended.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -22,14 +21,11 @@ use super::inbox::Inbox;
 use super::keeper::{EXITED, GOODBYE, KILL, SIGNALLED};
 use super::log;
 use super::masks::Masks;
-use super::message::{Call, Hello, Record, Welcome};
+use super::message::{Call, Record};
 use super::serve::{LOST_CONNECTION, lock};
 use super::slot::{Death, End, Slot};
 use super::start::Started;
 use crate::signals::signal_name;
-
-/// How long a worker may take from its start to its welcome. A plugin's `register` may do some work once.
-const WELCOME: Duration = Duration::from_secs(10);
 
 /// The longest answer or record. Output and files come in pieces.
 const LONGEST_ANSWER: usize = 1 << 20;
@@ -88,26 +84,17 @@ pub(super) enum Unsent {
 }
 
 impl Link {
-    /// Says hello to a worker that was started, and waits for its answer.
+    /// Takes up the connection to a worker that was started. With it comes where its welcome will show.
     ///
     /// The link is for those who make calls; `on_death` is told when the worker has ended without having been told to.
     pub(super) fn open(
         plugin: &str,
         started: Started,
-        hello: &Hello,
-        library: Option<File>,
         masks: Arc<Masks>,
         on_death: impl FnOnce(&Death) + Send + 'static,
-    ) -> Result<(Arc<Self>, Welcome), Arc<Death>> {
+    ) -> io::Result<(Arc<Self>, Arc<Slot>)> {
         let Started { keeper, line, socket, errors } = started;
-        let refused = |error: &io::Error| {
-            Arc::new(Death {
-                how: format!("could not be spoken to: {error}"),
-                last_words: None,
-                from_outside: false,
-            })
-        };
-        let inbox = socket.try_clone().and_then(Inbox::new).map_err(|error| refused(&error))?;
+        let inbox = Inbox::new(socket.try_clone()?)?;
         let link = Arc::new(Self {
             plugin: plugin.to_owned(),
             socket: Mutex::new(socket),
@@ -122,30 +109,8 @@ impl Link {
         lock(&link.calls).slots.insert(0, Arc::clone(&welcome));
         let theirs = Arc::clone(&link);
         let read = move || theirs.read(&keeper, on_death);
-        thread::Builder::new().name("worker".into()).spawn(read).map_err(|error| refused(&error))?;
-        let hello = serde_json::to_vec(hello).map_err(|error| refused(&error.into()))?;
-        // If it fails, the worker is gone, which the other thread finds out.
-        let _ = match library {
-            Some(library) => link.write_with(Kind::HELLO, 0, &hello, library.as_fd()),
-            None => frame::write(&*lock(&link.socket), Kind::HELLO, 0, &hello),
-        };
-        let mut answer = welcome.wait(Instant::now() + WELCOME);
-        if answer.is_none() {
-            link.kill(&format!("was not ready within {} s", WELCOME.as_secs()));
-            answer = welcome.wait(Instant::now() + WELCOME);
-        }
-        let end = answer.and_then(|(_, end)| end);
-        match end {
-            Some(End::Reply(text)) => match serde_json::from_slice(&text) {
-                Ok(welcome) => Ok((link, welcome)),
-                Err(error) => {
-                    link.kill("answered with something else than a welcome");
-                    Err(refused(&error.into()))
-                }
-            },
-            Some(End::Died(death)) => Err(death),
-            None => Err(refused(&io::ErrorKind::TimedOut.into())),
-        }
+        thread::Builder::new().name("worker".into()).spawn(read)?;
+        Ok((link, welcome))
     }
 
     /// Whether it is of no use any more.
@@ -215,7 +180,13 @@ impl Link {
     }
 
     /// Writes a frame that a descriptor comes along with.
-    fn write_with(&self, kind: Kind, call: u32, body: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    pub(super) fn write_with(
+        &self,
+        kind: Kind,
+        call: u32,
+        body: &[u8],
+        descriptor: BorrowedFd<'_>,
+    ) -> io::Result<()> {
         let header = frame::header(kind, call, body.len())?;
         let mut socket = lock(&self.socket);
         send_with(&socket, &header, descriptor)?;

@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::error::{LoadError, Step};
-use super::super::permissions::Permissions;
+use super::super::load::Pin;
+use super::super::manifest::Manifest;
 use super::limits::Limits;
 use super::masks::Masks;
 use super::values::{Creation, Execution};
 
 /// The version of the protocol: raised when a peer of the version before could misunderstand.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The host's first frame.
 #[derive(Debug, Serialize, Deserialize)]
@@ -27,9 +28,8 @@ pub struct Hello {
     pub host_version: String,
     /// The plugin's folder.
     pub folder: PathBuf,
-    /// The library that is to be loaded, where the worker has to read it from the folder. None: it comes along as a descriptor,
-    /// verified and sealed.
-    pub pin: Option<super::super::load::Pin>,
+    /// What the plugin says of itself, as the host has read it.
+    pub manifest: Manifest,
     /// The folder that the plugin may write to.
     pub data_dir: PathBuf,
     /// The folders below which the host keeps what a task's environment wants to remember.
@@ -38,8 +38,6 @@ pub struct Hello {
     pub settings: Value,
     /// The highest level of records that the host writes down, from 0 (none) to 5 (all).
     pub log_level: u8,
-    /// What the plugin may do.
-    pub permissions: Permissions,
     /// What it may use up.
     pub limits: Limits,
     /// Whether it is to die of the first socket for another machine that it makes, or that a program of its makes.
@@ -48,6 +46,13 @@ pub struct Hello {
     /// Whether the user's other processes may look into it.
     #[serde(default)]
     pub watched: bool,
+}
+
+/// The host's second frame: the library has been found to be the right one.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Library {
+    /// What to check where the worker has to read it from the folder. None: it comes along as a descriptor, verified and sealed.
+    pub pin: Option<Pin>,
 }
 
 /// The worker's first frame.

@@ -5,16 +5,18 @@
 //! behind a link: the *keeper*, which has none of the plugin's code and cleans up whatever happens, and the *worker*, which
 //! is confined to the plugin's permissions before it loads the library. `docs/plugin-protocol.md` describes what they say.
 //!
-//! The host's side: `lifecycle` starts and restarts by a `plan`, `link`, `slot` and `inbox` carry calls, `errors` and `masks` see to what is
+//! The host's side: `lifecycle` starts and restarts by a `plan`, `greeting` begins one, `link`, `slot` and `inbox` carry calls, `errors` and `masks` see to what is
 //! shown, `provider` and `environment` look like those of any backend. The other side: `keeper`, `enter` (the start), `confine`
-//! with `paths` and `syscalls` (what it gives up), `hosts` (what the keeper judges), `serve` and `running` (the calls). Both: `frame`, `message` and `values`.
+//! with `paths`, `syscalls` and `bpf` (what it gives up), `hosts` (what the keeper judges), `serve` and `running` (the calls). Both: `frame`, `message` and `values`.
 
+mod bpf;
 mod breaker;
 mod confine;
 mod enter;
 mod environment;
 mod errors;
 pub mod frame;
+mod greeting;
 mod hosts;
 mod inbox;
 mod incoming;

@@ -2,15 +2,11 @@
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
-use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-use rustix::io::retry_on_intr;
-use rustix::process::{WaitOptions, waitpid};
 
 use hostel_plugin_api::shell::{Process, Spawn, find_program, spawn};
 
@@ -56,15 +52,6 @@ pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// What the two processes are called, for whoever lists processes.
 pub(super) const OWN_NAME: &str = "hostel";
-
-impl Started {
-    /// Ends what was started and is not needed.
-    pub(super) fn abandon(&self) {
-        // Without the line and the socket both processes end.
-        let _ = (self.line.shutdown(Shutdown::Both), self.socket.shutdown(Shutdown::Both));
-        let _ = retry_on_intr(|| waitpid(Some(self.keeper.pid), WaitOptions::empty()));
-    }
-}
 
 /// Whether this program itself can be a keeper and a worker.
 static SERVES: AtomicBool = AtomicBool::new(false);

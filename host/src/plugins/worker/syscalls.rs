@@ -4,16 +4,13 @@
 //! known here. Refused are the calls that undo the rest, those that Landlock does not look at (the mode and owner of a file by
 //! its path, other processes' limits and priorities, sockets of this machine), and those that the plugin's permissions leave out.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, sock_filter,
-};
+use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule, TargetArch};
 
 use super::super::permissions::{Host, Network, Permissions};
+use super::bpf::{JUMP_IF_AT_LEAST, LOAD, RETURN, Rules, compile, instruction};
 use super::hosts;
 
 /// Why there is no filter.
@@ -148,8 +145,6 @@ const IPV6_2292PKTOPTIONS: i32 = 6;
 /// The families of sockets that lead out of this machine.
 const INTERNET: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-
 /// Refuses them from here on, in this thread and all that it starts. Where sockets are `trapped`, those for other machines are left to
 /// whoever traps them.
 pub(super) fn filter(permissions: &Permissions, trapped: bool) -> Result<(), FilterError> {
@@ -166,11 +161,11 @@ pub(super) fn filter(permissions: &Permissions, trapped: bool) -> Result<(), Fil
     if !permissions.exec {
         refused.extend(without_programs()?);
         // Its flags lie in memory, where a filter cannot look; told that there is no such call, everybody uses the older one.
-        install(Rules::from([always(libc::SYS_clone3)]), errno(libc::ENOSYS))?;
+        install(Rules::from([always(libc::SYS_clone3)]), &errno(libc::ENOSYS))?;
     }
     refused.extend(sockets(&permissions.network, permissions.exec, trapped)?);
     refuse_other_numbering()?;
-    install(refused, errno(libc::EPERM))
+    install(refused, &errno(libc::EPERM))
 }
 
 fn always(call: i64) -> (i64, Vec<SeccompRule>) {
@@ -312,7 +307,7 @@ pub(super) fn trap() -> Result<OwnedFd, FilterError> {
 
 /// Ends the process that makes such a socket, where nobody can be asked.
 pub(super) fn trap_alone() -> Result<(), FilterError> {
-    install(to_the_internet()?, SeccompAction::KillProcess)
+    install(to_the_internet()?, &SeccompAction::KillProcess)
 }
 
 fn to_the_internet() -> Result<Rules, FilterError> {
@@ -321,10 +316,8 @@ fn to_the_internet() -> Result<Rules, FilterError> {
 }
 
 fn handing_over(handed: Rules) -> Result<OwnedFd, FilterError> {
-    const RETURN: u16 = 0x06;
     // The compiler does not know this action, so it is put in the place of one that is not used.
-    let filter = SeccompFilter::new(handed, SeccompAction::Allow, SeccompAction::Trap, OWN)?;
-    let mut program: BpfProgram = filter.try_into()?;
+    let mut program = compile(handed, &SeccompAction::Trap, OWN)?;
     for step in program.iter_mut().filter(|step| step.code == RETURN && step.k == libc::SECCOMP_RET_TRAP) {
         step.k = libc::SECCOMP_RET_USER_NOTIF;
     }
@@ -335,12 +328,8 @@ fn handing_over(handed: Rules) -> Result<OwnedFd, FilterError> {
 #[cfg(target_arch = "x86_64")]
 fn refuse_other_numbering() -> Result<(), FilterError> {
     const SECOND_SET: u32 = 0x4000_0000;
-    const LOAD: u16 = 0x20;
-    const JUMP_IF_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
     const ALLOW: u32 = 0x7fff_0000;
     const ERRNO: u32 = 0x0005_0000;
-    let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     let program = [
         // The number of the call is what comes first.
         instruction(LOAD, 0, 0, 0),
@@ -361,8 +350,6 @@ const OWN: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]
 const OWN: TargetArch = TargetArch::aarch64;
 
-fn install(matched: Rules, action: SeccompAction) -> Result<(), FilterError> {
-    let filter = SeccompFilter::new(matched, SeccompAction::Allow, action, OWN)?;
-    let program: BpfProgram = filter.try_into()?;
-    Ok(seccompiler::apply_filter(&program)?)
+fn install(matched: Rules, action: &SeccompAction) -> Result<(), FilterError> {
+    Ok(seccompiler::apply_filter(&compile(matched, action, OWN)?)?)
 }
