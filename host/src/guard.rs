@@ -1,18 +1,18 @@
 //! The guard: a process that ends the commands of a host that was killed.
 //!
 //! A host that dies of SIGKILL, or of a lack of memory, can end nothing any more, and its commands would run on with nobody to
-//! read them. So a second process of this program knows which calls are in flight: the host tells it on a socket, and when
-//! that is closed without a good-bye, it kills the processes of those calls, which it finds by their mark. A plugin's worker has
-//! its own keeper for this.
+//! read them. So a second process of this program shares a list of the calls in flight with it (`list`), and waits at a socket. When
+//! that is closed, the host is gone, and the guard kills the processes of those calls, which it finds by their mark. A plugin's
+//! worker has its own keeper for this.
 //!
-//! The guard is started by the first call and not waited for: the socket keeps what is said until it is read. It holds
-//! nothing else of the host's, so it keeps nobody's pipe open.
+//! The guard is started by the first call and not waited for. It holds nothing else of the host's, so it keeps nobody's pipe open.
 
-use std::collections::BTreeSet;
+mod list;
+
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,19 +20,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use hostel_plugin_api::shell::{Process, Spawn, end_call, spawn};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
 use rustix::process::{Signal, WaitOptions, pidfd_send_signal, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use list::List;
+
 /// The hidden command.
 pub const GUARD_COMMAND: &str = "guard";
-
-/// The host has nothing in flight that is to be ended.
-const GOODBYE: &str = "bye";
-
-/// How much may wait for a guard that does not read, in bytes. One that is so far behind is replaced.
-const MOST_WAITING: usize = 256 * 1024;
 
 /// The file of the program that runs, also where an update has replaced it since.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -55,30 +51,25 @@ pub fn guard_main(_words: &[String]) -> ExitCode {
     }
     // Only for whoever lists processes.
     let _ = rustix::thread::set_name(c"hostel-guard");
-    for call in in_flight_at_end(io::stdin().lock()) {
+    let list = io::stdout().as_fd().try_clone_to_owned();
+    wait_for_the_end(&mut io::stdin().lock());
+    // Without a list there is nothing to do.
+    for call in list.and_then(|list| list::read(list.into())).unwrap_or_default() {
         end_call(&call);
     }
     ExitCode::SUCCESS
 }
 
-/// Follows what the host says to its end. Returns the calls that were in flight then; none after a good-bye.
-fn in_flight_at_end(host: impl Read) -> BTreeSet<String> {
-    let mut calls = BTreeSet::new();
-    // Small: this process is one that waits.
-    for line in BufReader::with_capacity(1024, host).split(b'\n') {
-        // The socket of a host that was killed may end in an error, which is an end like any other.
-        let Ok(line) = line else { break };
-        let Ok(line) = String::from_utf8(line) else { continue };
-        if line == GOODBYE {
-            return BTreeSet::new();
-        }
-        if let Some(call) = line.strip_prefix('+') {
-            calls.insert(call.to_owned());
-        } else if let Some(call) = line.strip_prefix('-') {
-            calls.remove(call);
+/// Waits until the host is gone. The socket of one that was killed may end in an error, which is an end like any other.
+fn wait_for_the_end(host: &mut impl Read) {
+    let mut said = [0; 64];
+    loop {
+        match host.read(&mut said) {
+            Ok(0) => return,
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return,
+            _ => {}
         }
     }
-    calls
 }
 
 /// A guard that was started.
@@ -88,8 +79,8 @@ struct Line {
     process: Option<Process>,
 }
 
-/// Starts a guard. None where this program cannot be one.
-type Start = Box<dyn Fn() -> io::Result<Option<Line>> + Send + Sync>;
+/// Starts a guard, which gets the list. None where this program cannot be one.
+type Start = Box<dyn Fn(BorrowedFd<'_>) -> io::Result<Option<Line>> + Send + Sync>;
 
 /// The host's side of its guard.
 pub struct Guard {
@@ -100,9 +91,8 @@ pub struct Guard {
 #[derive(Default)]
 struct Said {
     line: Option<Line>,
-    in_flight: BTreeSet<String>,
-    /// What the socket has not taken yet.
-    waiting: Vec<u8>,
+    /// Made by the first call.
+    list: Option<List>,
     /// Guards that have ended or will, and that nobody has waited for.
     former: Vec<Process>,
 }
@@ -111,8 +101,8 @@ struct Said {
 #[must_use = "the call is no longer guarded once this is dropped"]
 pub struct Watching<'a> {
     guard: &'a Guard,
-    /// None where the call cannot be guarded.
-    call: Option<String>,
+    /// Where it stands in the list. None where the call cannot be guarded.
+    place: Option<usize>,
 }
 
 impl Guard {
@@ -130,24 +120,20 @@ impl Guard {
     /// Has the processes of call `call_id` killed if this process dies before what is returned is dropped. Never fails and never
     /// waits: without a guard the call is merely not guarded.
     pub fn watch(&self, call_id: &str) -> Watching<'_> {
-        if call_id.is_empty() || call_id.contains('\n') {
-            return Watching { guard: self, call: None };
-        }
         let mut said = self.lock();
-        said.in_flight.insert(call_id.to_owned());
-        if said.line.is_some() {
-            said.tell(&format!("+{call_id}\n"));
-        }
+        let place = said.enter(call_id).inspect_err(|error| {
+            tracing::debug!(call_id, %error, "the call is not guarded");
+        });
         // The first call, or the guard was found dead.
-        if said.line.is_none() {
+        if place.is_ok() && !said.has_guard() {
             said.begin(&self.start);
         }
-        Watching { guard: self, call: Some(call_id.to_owned()) }
+        Watching { guard: self, place: place.ok() }
     }
 
     /// Ends what is in flight at once, for a process that is about to end before its time.
     pub fn end_in_flight(&self) {
-        let calls = self.lock().in_flight.clone();
+        let calls = self.lock().list.as_ref().map(List::in_flight).unwrap_or_default();
         for call in calls {
             end_call(&call);
         }
@@ -156,7 +142,9 @@ impl Guard {
     /// Ends the guard, since this process ends as it should: whatever is in flight may live on.
     pub fn goodbye(&self) {
         let mut said = self.lock();
-        said.tell(&format!("{GOODBYE}\n"));
+        if let Some(list) = &mut said.list {
+            list.clear();
+        }
         said.give_up();
         // It has nothing left to do, so it is not asked to end but killed, and is gone at once. Without this each command would
         // leave a zombie where the first process of a container waits for nobody.
@@ -172,60 +160,52 @@ impl Guard {
 
 impl Drop for Watching<'_> {
     fn drop(&mut self) {
-        let Some(call) = self.call.take() else { return };
-        let mut said = self.guard.lock();
-        said.in_flight.remove(&call);
-        said.tell(&format!("-{call}\n"));
-        if said.line.is_none() && !said.in_flight.is_empty() {
-            said.begin(&self.guard.start);
+        let Some(place) = self.place else { return };
+        if let Some(list) = &mut self.guard.lock().list {
+            list.leave(place);
         }
     }
 }
 
 impl Said {
-    /// Starts a guard, and tells it what is in flight.
+    fn enter(&mut self, call: &str) -> io::Result<usize> {
+        if call.is_empty() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let list = match &mut self.list {
+            Some(list) => list,
+            none => none.insert(List::new()?),
+        };
+        list.enter(call)
+    }
+
+    /// Whether there is a guard that lives. One that has died is given up.
+    fn has_guard(&mut self) -> bool {
+        let Some(line) = &self.line else { return false };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut end = [PollFd::new(&line.socket, PollFlags::RDHUP)];
+        if matches!(poll(&mut end, Some(&at_once)), Ok(0) | Err(Errno::INTR)) {
+            return true;
+        }
+        self.give_up();
+        false
+    }
+
+    /// Starts a guard.
     fn begin(&mut self, start: &Start) {
         self.former.retain(|process| {
             matches!(waitpid(Some(process.pid), WaitOptions::NOHANG), Ok(None) | Err(Errno::INTR))
         });
-        match start() {
-            Ok(None) => {}
-            Ok(line) => {
-                self.line = line;
-                let lines: String =
-                    self.in_flight.iter().flat_map(|call| ["+", call.as_str(), "\n"]).collect();
-                self.tell(&lines);
-            }
+        let Some(list) = &self.list else { return };
+        match start(list.shared()) {
+            Ok(line) => self.line = line,
             // The next call tries again.
             Err(error) => tracing::debug!(%error, "starting the guard failed"),
         }
     }
 
-    /// Sends lines, and what could not be sent before. Gives up a guard that is dead or far behind.
-    fn tell(&mut self, lines: &str) {
-        let Some(line) = &self.line else { return };
-        self.waiting.extend_from_slice(lines.as_bytes());
-        loop {
-            match send(&line.socket, &self.waiting, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-                Ok(sent) => {
-                    self.waiting.drain(..sent);
-                    if sent == 0 || self.waiting.is_empty() {
-                        return;
-                    }
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM) if self.waiting.len() < MOST_WAITING => {
-                    return;
-                }
-                Err(_) => break,
-            }
-        }
-        self.give_up();
-    }
-
     /// Lets go of a guard, which does nothing more.
     fn give_up(&mut self) {
-        self.waiting.clear();
         let Some(Line { socket, process }) = self.line.take() else { return };
         if let Some(process) = process {
             // Before its socket is closed, which it would take for the end of this process.
@@ -236,15 +216,15 @@ impl Said {
     }
 }
 
-/// Starts a guard of this program, with nothing of this process's but one end of a socket.
-fn start() -> io::Result<Option<Line>> {
+/// Starts a guard of this program, with nothing of this process's but one end of a socket and the list.
+fn start(list: BorrowedFd<'_>) -> io::Result<Option<Line>> {
     if !SERVES.load(Ordering::Relaxed) {
         return Ok(None);
     }
     let (socket, theirs) = UnixStream::pair()?;
     let null: OwnedFd = File::options().read(true).write(true).open("/dev/null")?.into();
     let argv: [OsString; 2] = ["hostel".into(), GUARD_COMMAND.into()];
-    let descriptors = vec![theirs.as_fd(), null.as_fd(), null.as_fd()];
+    let descriptors = vec![theirs.as_fd(), list, null.as_fd()];
     let process = spawn(&Spawn {
         program: Path::new(OWN_PROGRAM),
         argv: &argv,
@@ -266,106 +246,74 @@ mod tests {
 
     use super::*;
 
-    fn left(said: &str) -> Vec<String> {
-        in_flight_at_end(said.as_bytes()).into_iter().collect()
-    }
-
-    #[test]
-    fn only_what_is_in_flight_at_an_end_without_good_bye_is_ended() {
-        assert_eq!(left("+a\n+b\n-a\n+c\n"), ["b", "c"]);
-        assert_eq!(left("+a\n-a\n-never\n"), [""; 0]);
-        assert_eq!(left("+a\nbye\n"), [""; 0]);
-        assert_eq!(left("+a\n-a"), [""; 0], "what was cut after its last letter counts");
-    }
-
-    /// A guard whose other ends come out of the channel.
-    fn guard() -> (Guard, Receiver<UnixStream>) {
+    /// A guard whose other ends, and what it is to end, come out of the channel.
+    fn guard() -> (Guard, Receiver<(UnixStream, OwnedFd)>) {
         let (sender, receiver) = mpsc::channel();
         let sender = Mutex::new(sender);
-        let start = move || {
+        let start = move |list: BorrowedFd<'_>| {
+            let list = list.try_clone_to_owned()?;
             let (socket, theirs) = UnixStream::pair()?;
             theirs.set_read_timeout(Some(Duration::from_secs(20)))?;
-            sender.lock().unwrap().send(theirs).unwrap();
+            sender.lock().unwrap().send((theirs, list)).unwrap();
             Ok(Some(Line { socket, process: None }))
         };
         (Guard::new(Box::new(start)), receiver)
     }
 
-    fn lines(socket: UnixStream) -> Vec<String> {
-        BufReader::new(socket).lines().map(|line| line.unwrap()).collect()
+    fn left(list: OwnedFd) -> Vec<String> {
+        list::read(list.into()).unwrap()
     }
 
     #[test]
-    fn it_is_told_of_each_call_and_is_started_once() {
+    fn it_is_started_once_and_finds_what_is_in_flight_when_the_host_is_gone() {
         let (guard, ends) = guard();
         let one = guard.watch("one");
         drop(guard.watch("two"));
-        drop(one);
-        guard.goodbye();
-        assert_eq!(lines(ends.recv().unwrap()), ["+one", "+two", "-two", "-one", "bye"]);
+        let three = guard.watch("a\nb");
+        let (mut socket, list) = ends.recv().unwrap();
         assert!(ends.try_recv().is_err());
+        drop(one);
+        std::mem::forget(three);
+        // As a host that is killed does it: without a word.
+        let Guard { said, .. } = guard;
+        drop(said);
+        wait_for_the_end(&mut socket);
+        assert_eq!(left(list), ["a\nb"]);
     }
 
     #[test]
-    fn one_that_has_died_is_replaced_and_told_all() {
+    fn after_a_good_bye_there_is_nothing_to_end() {
+        let (guard, ends) = guard();
+        let one = guard.watch("one");
+        guard.goodbye();
+        let (mut socket, list) = ends.recv().unwrap();
+        wait_for_the_end(&mut socket);
+        assert_eq!(left(list), [""; 0]);
+        drop(one);
+    }
+
+    #[test]
+    fn one_that_has_died_is_replaced_and_knows_all() {
         let (guard, ends) = guard();
         let one = guard.watch("one");
         drop(ends.recv().unwrap());
         let two = guard.watch("two");
+        let (_socket, list) = ends.recv().unwrap();
+        assert_eq!(left(list), ["one", "two"]);
         drop((one, two));
-        guard.goodbye();
-        assert_eq!(lines(ends.recv().unwrap()), ["+one", "+two", "-one", "-two", "bye"]);
-    }
-
-    #[test]
-    fn one_that_does_not_read_holds_nothing_up_and_loses_nothing() {
-        let (guard, ends) = guard();
-        for call in 0..2000 {
-            drop(guard.watch(&format!("call_{call}")));
-        }
-        let theirs = ends.recv().unwrap();
-        let reader = std::thread::spawn(move || lines(theirs));
-        // What has waited goes with the next line, as soon as there is room.
-        while !guard.lock().waiting.is_empty() {
-            guard.lock().tell("");
-            std::thread::yield_now();
-        }
-        guard.goodbye();
-        let read = reader.join().unwrap();
-        let calls: Vec<&String> = read.iter().filter(|line| line.starts_with("+call_")).collect();
-        assert_eq!(calls.len(), 2000);
-        assert!(ends.try_recv().is_err(), "it was replaced");
-    }
-
-    #[test]
-    fn one_that_never_reads_is_replaced() {
-        let (guard, ends) = guard();
-        let kept = guard.watch("kept");
-        let old = ends.recv().unwrap();
-        let name = "x".repeat(1000);
-        let new = loop {
-            drop(guard.watch(&name));
-            if let Ok(new) = ends.try_recv() {
-                break new;
-            }
-        };
-        drop((kept, old));
-        guard.goodbye();
-        let told = lines(new);
-        assert_eq!((told[0].as_str(), told.last().map(String::as_str)), ("+kept", Some("bye")));
     }
 
     #[test]
     fn a_program_that_cannot_be_one_starts_none() {
-        assert!(matches!(start(), Ok(None)));
+        assert!(matches!(start(File::open("/dev/null").unwrap().as_fd()), Ok(None)));
         drop(Guard::shared().watch("call"));
         assert!(Guard::shared().lock().line.is_none());
     }
 
     #[test]
-    fn what_would_be_two_lines_is_not_said() {
+    fn a_call_that_cannot_be_told_from_others_is_not_guarded() {
         let (guard, ends) = guard();
-        drop(guard.watch("a\n+b"));
+        drop(guard.watch(&"x".repeat(256)));
         drop(guard.watch(""));
         assert!(ends.try_recv().is_err());
     }

@@ -19,7 +19,7 @@ use super::running::{self, Ran, SharedIo};
 use crate::guard::Guard;
 use crate::policy;
 use crate::policy::sudo::{Place as SudoPlace, Prepared, Sudo};
-use crate::registry::Entry;
+use crate::registry::{Entry, Origin};
 use crate::world::World;
 
 /// How long an environment may take to let go.
@@ -158,15 +158,17 @@ impl Environments {
         let call_id = request.call_id.clone();
         let _watching = Guard::shared().watch(&call_id);
         let mut warnings = running::withhold(&mut request, &policy::secrets::strip_list(&world.registry));
-        let run = |request: ExecRequest, io: &SharedIo| match running::run(Arc::clone(&used), request, io) {
-            Ok(Ran::Answered(Ok(outcome))) => Some(outcome.exit_code),
-            _ => None,
-        };
+        let ours = *entry.origin() == Origin::Builtin;
+        let run =
+            |request: ExecRequest, io: &SharedIo| match running::run(Arc::clone(&used), request, io, ours) {
+                Ok(Ran::Answered(Ok(outcome))) => Some(outcome.exit_code),
+                _ => None,
+            };
         let place = SudoPlace { home: &world.home, backend: entry.name(), task, run: &run };
         let sudo = self.sudo.prepare(&place, &mut request, io, &mut warnings)?;
         let io = sudo.as_ref().map_or_else(|| Arc::clone(io), Prepared::io);
         let named = |error: Error| error.with_context(format_args!("backend `{}`", entry.name()));
-        let mut outcome = match running::run(environment, request, &io).map_err(named)? {
+        let mut outcome = match running::run(environment, request, &io, ours).map_err(named)? {
             Ran::Answered(Ok(outcome)) => outcome,
             Ran::Answered(Err(error)) => {
                 if error.kind() == ErrorKind::CRASHED {
