@@ -23,11 +23,13 @@ mod bash;
 mod copy;
 mod record;
 mod sys;
+mod warm;
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 
 use copy::Copies;
+use warm::Warmth;
 
 use bash::{BASH, BUILTIN_ENABLED, Bash, Builtin, Timeval, Words, find_bash};
 
@@ -134,16 +136,17 @@ extern "C" fn serve(words: *mut Words) -> c_int {
         let mut copies = Copies::new(numbers(rest).and_then(|([parent], rest)| Some((parent, text(rest)?))));
         // So that a copy whose exports do not change finds them ready for its programs.
         (bash.maybe_make_export_env)();
+        let warmth = Warmth::of_this_process();
         loop {
             let pid = copies.make();
             if pid == 0 {
-                wait_for_request(&bash, ring, requests, copies.number());
+                wait_for_request(&bash, &warmth, ring, requests, copies.number());
                 return 0;
             }
             let mut word = 0_u8;
             // Without a copy, or once the host is gone or has no more use for us: no trap, no record: this is no command's shell.
             if pid < 0
-                || !is_ready([wake, requests], [POLLIN, 0])
+                || !is_ready([wake, requests], [POLLIN, 0], PATIENCE)
                 || sys::call(sys::READ, [wake, (&raw mut word) as usize, 1, 0, 0, 0]) != 1
             {
                 leave();
@@ -152,15 +155,15 @@ extern "C" fn serve(words: *mut Words) -> c_int {
     }
 }
 
-/// Returns whether the first of two can be read within our patience, and the second is not closed at its other end.
-unsafe fn is_ready(descriptors: [usize; 2], wanted: [i16; 2]) -> bool {
+/// Returns whether the first of two can be read within so many seconds, and the second is not closed at its other end.
+unsafe fn is_ready(descriptors: [usize; 2], wanted: [i16; 2], seconds: usize) -> bool {
     loop {
         let [first, second] = descriptors.map(|descriptor| descriptor as c_int);
         let mut polls = [
             Poll { descriptor: first, wanted: wanted[0], found: 0 },
             Poll { descriptor: second, wanted: wanted[1], found: 0 },
         ];
-        let timeout: [usize; 2] = [PATIENCE, 0];
+        let timeout: [usize; 2] = [seconds, 0];
         // SAFETY: both are values of this frame.
         let ready = unsafe {
             sys::call(sys::PPOLL, [(&raw mut polls) as usize, 2, (&raw const timeout) as usize, 0, 0, 0])
@@ -172,7 +175,7 @@ unsafe fn is_ready(descriptors: [usize; 2], wanted: [i16; 2]) -> bool {
 }
 
 /// Makes the copy a shell of its own, and waits until there is something for it to do.
-unsafe fn wait_for_request(bash: &Bash, ring: usize, requests: usize, cgroup: u32) {
+unsafe fn wait_for_request(bash: &Bash, warmth: &Warmth, ring: usize, requests: usize, cgroup: u32) {
     // SAFETY: the pointers in `bash` were found by name in this process.
     unsafe {
         if sys::call(sys::SETSID, [0; 6]) < 0 {
@@ -191,10 +194,14 @@ unsafe fn wait_for_request(bash: &Bash, ring: usize, requests: usize, cgroup: u3
         if sys::write(requests, (&raw const said).cast(), 8) != 8 {
             leave();
         }
+        // A request that is there already is better served at once.
+        if !is_ready([requests, ring], [POLLIN, 0], 0) {
+            warmth.bring_near();
+        }
         let mut request = Request { magic: 0, flags: 0, mark: [0; LONGEST_MARK] };
         let mut control = Control { length: 0, level: 0, kind: 0, descriptors: [-1; MOST_DESCRIPTORS] };
         let got = loop {
-            if !is_ready([requests, ring], [POLLIN, 0]) {
+            if !is_ready([requests, ring], [POLLIN, 0], PATIENCE) {
                 // From here on the host cannot send any more, and what came just before that is still received: a request that nobody
                 // reads would be a command that fails.
                 sys::call(sys::SHUTDOWN, [requests, SHUT_RD, 0, 0, 0, 0]);

@@ -62,11 +62,11 @@ impl Identity {
         let id = random::hex::<8>()?;
         let created = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
         let made = Self { task: task.to_owned(), backend: backend.to_owned(), id, created };
+        let text = format!("{}\n", serde_json::to_string(&made).map_err(io::Error::from)?);
         let beside = format!(".{NAME}-{}", made.id);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(dir, &beside, flags, Mode::RUSR | Mode::WUSR)?);
-        let written = serde_json::to_writer(&file, &made).map_err(io::Error::from);
-        let placed = written.and_then(|()| file.write_all(b"\n")).and_then(|()| {
+        let placed = file.write_all(text.as_bytes()).and_then(|()| {
             // Unlike a rename, a link leaves what somebody else has put there in the meantime.
             match linkat(dir, &beside, dir, NAME, AtFlags::empty()) {
                 Ok(()) => return Ok(made),

@@ -6,7 +6,8 @@
 //! file's time of modification is the last use.
 //!
 //! Such a lock belongs to an open file and not to a call. A process therefore opens the file once for each environment, and
-//! holds the lock while its count of calls is above zero: a call costs a few system calls.
+//! holds the lock while its count of calls is above zero: a call costs a few system calls. The time is written once a second at the
+//! most, since that goes through the file system's journal.
 
 use std::fs::File;
 use std::io;
@@ -25,6 +26,9 @@ const NAME: &str = "use";
 
 /// How long a call waits for a cleanup to end: longer than one may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How exact the last use is.
+const EXACT: Duration = Duration::from_secs(1);
 
 /// Both times of a file: the second becomes the present one.
 const NOW: Timestamps = Timestamps {
@@ -147,8 +151,15 @@ pub(super) struct Holder(Arc<Held>);
 #[derive(Debug)]
 struct Held {
     file: UseFile,
-    /// The calls of this process in flight.
-    calls: Mutex<usize>,
+    calls: Mutex<Calls>,
+}
+
+/// The calls of this process.
+#[derive(Debug, Default)]
+struct Calls {
+    in_flight: usize,
+    /// When the last use was written down last.
+    noted: Option<Instant>,
 }
 
 /// Says that a call is in flight for as long as it lives.
@@ -166,7 +177,7 @@ impl Holder {
         let held = &self.0;
         // Held over the wait: whoever else begins a call here has to wait for the same.
         let mut calls = lock(&held.calls);
-        let first = *calls == 0;
+        let first = calls.in_flight == 0;
         if first {
             held.file.lock_for_call(PATIENCE)?;
         }
@@ -178,29 +189,39 @@ impl Holder {
             }
             return gone.map(|_| None);
         }
-        held.file.touch();
-        *calls += 1;
+        held.note(&mut calls);
+        calls.in_flight += 1;
         Ok(Some(InUse(Arc::clone(held))))
     }
 
     /// Notes a use that no lock shows, such as a background process's.
     pub(super) fn touch(&self) {
-        self.0.file.touch();
+        self.0.note(&mut lock(&self.0.calls));
+    }
+}
+
+impl Held {
+    /// Writes down that it is used now, unless that was done just now.
+    fn note(&self, calls: &mut Calls) {
+        if calls.noted.is_none_or(|noted| noted.elapsed() >= EXACT) {
+            self.file.touch();
+            calls.noted = Some(Instant::now());
+        }
     }
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        self.0.file.touch();
         let mut calls = lock(&self.0.calls);
-        *calls = calls.saturating_sub(1);
-        if *calls == 0 {
+        self.0.note(&mut calls);
+        calls.in_flight = calls.in_flight.saturating_sub(1);
+        if calls.in_flight == 0 {
             self.0.file.unlock();
         }
     }
 }
 
-fn lock(calls: &Mutex<usize>) -> MutexGuard<'_, usize> {
+fn lock(calls: &Mutex<Calls>) -> MutexGuard<'_, Calls> {
     calls.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -35,6 +35,7 @@ mod session;
 mod session_cgroups;
 #[allow(unsafe_code, reason = "one of its three places; each block says why it is sound")]
 mod spawn;
+mod stat;
 mod state;
 mod store;
 mod transport;

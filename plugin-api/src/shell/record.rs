@@ -95,7 +95,8 @@ impl Record {
 
     /// Returns the state, or nothing where the shell did not come to write it.
     pub(super) fn read(self) -> Result<Option<Recorded>, String> {
-        let mut bytes = Vec::new();
+        // Most fit, and are read in one go.
+        let mut bytes = Vec::with_capacity(8 << 10);
         let mut file = match &self {
             Self::Named(file) => file.as_file(),
             Self::Nameless(file) => file,

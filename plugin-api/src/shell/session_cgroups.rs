@@ -16,7 +16,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use super::cgroup::{self, Cgroup, Owner};
 use super::launch::random;
 use super::spawn::birth_in_cgroups_may_be_possible;
-use super::tree::started;
+use super::stat::started;
 
 /// How many folders each call tries to remove: one more than it leaves behind.
 const TRIES: usize = 2;

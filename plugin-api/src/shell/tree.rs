@@ -20,6 +20,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 use super::cgroup::{self, Cgroup, calls_around};
 use super::environ::MARK;
 use super::spawn::LIMITS_VARIABLE;
+use super::stat::{Stat, processes, started};
 
 /// The processes of one call.
 #[derive(Debug)]
@@ -143,7 +144,7 @@ impl Tree {
             found.extend(more);
         }
         let alive = processes.iter().filter(|process| found.contains(&process.id) && process.id != own);
-        let mut alive: Vec<Member> = alive.filter_map(Stat::hold).collect();
+        let mut alive: Vec<Member> = alive.filter_map(hold).collect();
         // The shell before its children: it would tell of their end.
         alive.sort_by_key(|member| member.id != self.leader);
         alive
@@ -336,62 +337,13 @@ impl Member {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    id: i32,
-    parent: i32,
-    session: i32,
-    started: u64,
-}
-
-impl Stat {
-    /// Reads a line of `/proc/PID/stat`; nothing for a zombie. Fields after `man 5 proc_pid_stat`.
-    fn parse(text: &str) -> Option<Self> {
-        let id = text.split(' ').next()?.parse().ok()?;
-        // The name is in parentheses and may hold any character.
-        let (_, rest) = text.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        if matches!(*fields.first()?, "Z" | "X") {
-            return None;
-        }
-        let number = |index: usize| fields.get(index)?.parse().ok();
-        Some(Self { id, parent: number(1)?, session: number(3)?, started: fields.get(19)?.parse().ok()? })
-    }
-
-    fn read(id: i32) -> Option<Self> {
-        Self::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
-    }
-
-    /// Takes hold of the process, if it is still the same one.
-    fn hold(&self) -> Option<Member> {
-        let fd = match pidfd_open(Pid::from_raw(self.id)?, PidfdFlags::empty()) {
-            Ok(fd) => Some(fd),
-            Err(rustix::io::Errno::SRCH) => return None,
-            Err(_) => None,
-        };
-        let same = Self::read(self.id)?.started == self.started;
-        same.then_some(Member { id: self.id, fd, started: self.started })
-    }
-}
-
-/// Returns when a process was started; None where there is none of this number.
-pub(super) fn started(id: i32) -> Option<u64> {
-    Some(Stat::read(id)?.started)
-}
-
-fn processes() -> Vec<Stat> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries.flatten().filter_map(|entry| Stat::read(entry.file_name().to_str()?.parse().ok()?)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_with_parentheses_and_spaces_does_not_confuse() {
-        let text = "77 (a) R (b) S 12 77 33 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
-        assert_eq!(Stat::parse(text), Some(Stat { id: 77, parent: 12, session: 33, started: 4242 }));
-        assert_eq!(Stat::parse("77 (a) Z 12 77 33 0"), None);
-    }
+/// Takes hold of a process, if it is still the same one.
+fn hold(seen: &Stat) -> Option<Member> {
+    let fd = match pidfd_open(Pid::from_raw(seen.id)?, PidfdFlags::empty()) {
+        Ok(fd) => Some(fd),
+        Err(rustix::io::Errno::SRCH) => return None,
+        Err(_) => None,
+    };
+    let same = started(seen.id)? == seen.started;
+    same.then_some(Member { id: seen.id, fd, started: seen.started })
 }

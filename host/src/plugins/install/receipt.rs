@@ -59,8 +59,7 @@ impl Receipt {
             let dir = home.plugin_records();
             make_private(&dir)?;
             let mut file = tempfile::NamedTempFile::new_in(&dir)?;
-            serde_json::to_writer_pretty(&mut file, self).map_err(io::Error::from)?;
-            file.flush()?;
+            file.write_all(&serde_json::to_vec_pretty(self)?)?;
             file.persist(&path)?;
             Ok(())
         };
