@@ -6,86 +6,19 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tomllib
 
-import httpx2
 import yaml
-from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ElicitResult, ErrorData
 
-NAME, PROGRAM = sys.argv[1], sys.argv[2]
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOKEN = "test-token-0123456789abcdef"
-TOOLS = {"terminal", "process", "read_file", "write_file", "patch", "search_files", "execute_code"}
-
-
-def parameters(*words):
-    return StdioServerParameters(command=PROGRAM, args=["mcp", *words], env=dict(os.environ))
-
-
-def stdio(*words, **options):
-    return Client(parameters(*words), **options)
-
-
-async def tool(client, name, arguments, **options):
-    """Calls a tool, and holds its answer to what the protocol asks for."""
-    result = await client.call_tool(name, arguments, **options)
-    value = result.structured_content
-    assert json.loads(result.content[0].text) == value, result
-    assert result.is_error == (value.get("error") is not None), result
-    return value
-
-
-@contextlib.asynccontextmanager
-async def server(*words, token=TOKEN):
-    """Starts the server on a free port, and gives its address."""
-    env = dict(os.environ, HOSTEL_MCP_TOKEN=token)
-    process = await asyncio.create_subprocess_exec(
-        PROGRAM, "mcp", "--http", "127.0.0.1:0", *words, env=env,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        line = (await asyncio.wait_for(process.stdout.readline(), 20)).decode()
-        url = re.search(r"http://\S+/mcp", line)[0]
-        drain = asyncio.create_task(process.stderr.read())
-        yield url
-        process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(process.wait(), 20) in (0, 143), process.returncode
-        assert TOKEN not in (await drain).decode()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-
-
-@contextlib.asynccontextmanager
-async def http(url, token=TOKEN, **options):
-    headers = {"Authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as web:
-        async with Client(streamable_http_client(url, http_client=web), **options) as client:
-            yield client
-
-
-async def gone(text, limit=10):
-    """Waits until no process has `text` in its command line."""
-    for _ in range(limit * 20):
-        if subprocess.run(["pgrep", "-f", text], capture_output=True).returncode != 0:
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{text} is still there")
-
-
-async def there(text, limit=10):
-    for _ in range(limit * 50):
-        if subprocess.run(["pgrep", "-f", text], capture_output=True).returncode == 0:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"{text} has not come")
-
+import background
+import malformed
+import resume
+import sdk
+from common import HERE, PATIENCE, PROGRAM, TOKEN, TOOLS, gone, http, server, stdio, there, tool
+from relay import Relay
+from sdk import NEWEST, OLDER, WAYS, ElicitResult, ErrorData, Web
 
 async def listing(client):
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -199,14 +132,14 @@ async def check_stdio_malformed():
     await process.stdin.drain()
     answers = {}
     while 4 not in answers:
-        line = await asyncio.wait_for(process.stdout.readline(), 20)
+        line = await asyncio.wait_for(process.stdout.readline(), PATIENCE)
         assert line, "the server has ended"
         answer = json.loads(line)
         answers[answer.get("id")] = answer
     assert answers[4]["result"]["structuredContent"]["output"] == "fine\n", answers
     assert "error" in answers[3] and ("error" in answers[2] or answers[2]["result"]["isError"]), answers
     process.stdin.close()
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
 
 
 async def check_stdio_vanishes():
@@ -233,7 +166,7 @@ async def check_stdio_vanishes():
     await there(mark)
     await there(kept)
     process.stdin.close()
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
     await gone(mark)
     await there(kept, 1)
     subprocess.run([PROGRAM, "env", "cleanup", "default"], check=True, capture_output=True)
@@ -287,12 +220,84 @@ async def check_http_twenty():
         assert kept, found
 
 
+async def check_stdio_twenty():
+    """Twenty at once, each with a server of its own and a task of its own."""
+
+    async def one(number):
+        async with stdio("--task", f"t{number}") as client:
+            await tool(client, "terminal", {"command": f"export N={number}; cd /tmp"})
+            await tool(client, "terminal", {"command": "sleep 0.5"})
+            return (await tool(client, "terminal", {"command": "echo $N; pwd"}))["output"]
+
+    found = await asyncio.gather(*(one(number) for number in range(20)))
+    assert found == [f"{number}\n/tmp\n" for number in range(20)], found
+    # Twenty that share one task lose nothing of each other's.
+    async def shared(number):
+        async with stdio() as client:
+            await tool(client, "terminal", {"command": f"export N{number}={number}"})
+
+    await asyncio.gather(*(shared(number) for number in range(20)))
+    async with stdio() as client:
+        script = "for i in $(seq 0 19); do eval echo \\$N$i; done"
+        assert (await tool(client, "terminal", {"command": script}))["output"] == "".join(f"{n}\n" for n in range(20))
+
+
+async def waits(client):
+    """What a background process prints is seen while it is waited for, and what it has printed before is not."""
+    mark = os.path.join(os.environ["CHECK_FOLDER"], "go-on")
+    command = (
+        f"echo before; read -r go; i=0; while [ ! -e '{mark}' ]; do i=$((i + 1)); echo step $i; sleep 0.1; done; "
+        "printf '\\033[1mline 1'; sleep 0.4; printf '\\033[0m\\n'; exit 4"
+    )
+    started = await tool(client, "terminal", {"command": command, "background": True, "stdin": True})
+    one = {"session_id": started["session_id"]}
+    heard = []
+
+    async def progress(done, total, message):
+        heard.append((done, message or ""))
+        if len(heard) == 3:
+            open(mark, "w").close()
+
+    async def printed():
+        while "before\n" not in (await tool(client, "process", {**one, "action": "poll"}))["output_preview"]:
+            await asyncio.sleep(0.05)
+
+    await asyncio.wait_for(printed(), PATIENCE)
+    short = await tool(client, "process", {**one, "action": "wait", "timeout": 0.3}, progress_callback=progress)
+    assert short["status"] == "timeout" and heard == [], (short, heard)
+    await tool(client, "process", {**one, "action": "submit", "data": "go"})
+    ended = await tool(client, "process", {**one, "action": "wait"}, progress_callback=progress)
+    assert (ended["status"], ended["exit_code"]) == ("exited", 4), ended
+    text = "".join(message for _, message in heard)
+    assert text.startswith("step ") and ended["output"].endswith(text) and text.endswith("\nline 1\n"), (text, ended)
+    assert len(heard) >= 3 and [done for done, _ in heard] == sorted({done for done, _ in heard}), heard
+    os.remove(mark)
+    # A flood is cut, and holds nobody up.
+    started = await tool(client, "terminal", {"command": "sleep 0.5; head -c 8000000 /dev/zero | tr '\\0' x; echo; echo end", "background": True})
+    heard.clear()
+    one = {"session_id": started["session_id"]}
+    ended = await tool(client, "process", {**one, "action": "wait"}, progress_callback=progress)
+    text = "".join(message for _, message in heard)
+    assert ended["exit_code"] == 0 and text.endswith("x\nend\n"), (ended["exit_code"], text[-50:])
+    assert len(text) < 4000000 and " bytes left out]\n" in text, len(text)
+
+
+async def check_stdio_wait():
+    async with stdio() as client:
+        await waits(client)
+
+
+async def check_http_wait():
+    async with server() as url, http(url) as client:
+        await waits(client)
+
+
 async def check_http_doors():
     """The token, the host and the origin are looked at."""
     first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": first}
     accept = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {TOKEN}"}
-    async with server() as url, httpx2.AsyncClient(timeout=20) as web:
+    async with server() as url, Web(timeout=PATIENCE) as web:
 
         async def code(**headers):
             headers = {key.replace("_", "-"): value for key, value in headers.items()}
@@ -311,7 +316,7 @@ async def check_http_doors():
 
 async def check_http_reconnect():
     """A session outlives its connection."""
-    async with server() as url, httpx2.AsyncClient(timeout=60) as web:
+    async with server() as url, Web(timeout=PATIENCE) as web:
         headers = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {TOKEN}"}
         first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 
@@ -327,7 +332,7 @@ async def check_http_reconnect():
         await post(web, None, "notifications/initialized", {})
         call = {"name": "terminal", "arguments": {"command": "export KEPT=yes"}}
         assert (await post(web, 2, "tools/call", call)).status_code == 200
-        async with httpx2.AsyncClient(timeout=60) as again:
+        async with Web(timeout=PATIENCE) as again:
             call = {"name": "terminal", "arguments": {"command": "echo kept=$KEPT"}}
             answer = (await post(again, 3, "tools/call", call)).text
             assert "kept=yes" in answer, answer
@@ -385,7 +390,7 @@ async def check_snippets():
     found = list(snippets())
     assert len(found) == 7, found
     for command, *args in found:
-        async with Client(StdioServerParameters(command=command, args=args, env=dict(os.environ))) as client:
+        async with sdk.stdio(command, args, dict(os.environ)) as client:
             await listing(client)
     page = open(os.path.join(HERE, "../../docs/mcp.md"), encoding="utf-8").read()
     (program,) = re.findall(r"```python\n(.*?)```", page, re.S)
@@ -394,27 +399,52 @@ async def check_snippets():
     assert ran.returncode == 0 and out.startswith(b"Linux"), out
 
 
-async def check_inspector():
-    """The official inspector lists the tools and calls one."""
-    inspector = os.environ["MCP_INSPECTOR"]
-    assert shutil.which(inspector), inspector
+async def inspect(*words):
+    """Runs the official inspector once. Returns its exit code and what it prints."""
+    ran = await asyncio.create_subprocess_exec(
+        os.environ["MCP_INSPECTOR"], "--cli", *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, said = await asyncio.wait_for(ran.communicate(), 120)
+    return ran.returncode, out if ran.returncode == 0 else said
 
-    async def inspect(*words):
-        ran = await asyncio.create_subprocess_exec(
-            inspector, "--cli", PROGRAM, "mcp", *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-        )
-        out, said = await asyncio.wait_for(ran.communicate(), 120)
-        assert ran.returncode == 0, said
+
+async def inspected(*words):
+    """Lists the tools, calls one, and reads a resource by the inspector."""
+
+    async def ask(*more):
+        code, out = await inspect(*words, *more)
+        assert code == 0, out
         return json.loads(out)
 
-    tools = await inspect("--method", "tools/list")
+    tools = await ask("--method", "tools/list", "--strict")
     assert {tool["name"] for tool in tools["tools"]} == TOOLS, tools
-    called = await inspect("--method", "tools/call", "--tool-name", "terminal", "--tool-arg", "command=echo inspected")
+    called = await ask("--method", "tools/call", "--tool-name", "terminal", "--tool-arg", "command=echo inspected")
     assert called["structuredContent"]["output"] == "inspected\n", called
+    assert [row["uriTemplate"] for row in (await ask("--method", "resources/templates/list"))["resourceTemplates"]]
 
 
-# The two ways of asking: while the request is open, and by answering it with the question.
-OLDER, NEWEST = "legacy", "2026-07-28"
+async def check_stdio_inspector():
+    """The official inspector, over standard input and output."""
+    await inspected(PROGRAM, "mcp")
+
+
+async def check_http_inspector():
+    """The official inspector, over streamable HTTP with a token in a header."""
+    async with server() as url, Relay(url) as relay:
+        token = ["--header", f"Authorization: Bearer {TOKEN}"]
+        code, said = await inspect(relay.url, "--transport", "http", "--method", "tools/list")
+        assert code != 0 and not any("mcp-session-id: " in request for request in relay.requests()), said
+        await inspected(relay.url, "--transport", "http", *token)
+        asked = relay.requests()
+        assert asked and all(" /mcp http/1.1" in request.split("\r\n")[0] for request in asked), asked
+        posts = [request for request in asked if request.startswith("post ") and f"bearer {TOKEN}" in request]
+        assert all("text/event-stream" in request for request in posts), posts
+        # Each has begun a session, and then made its request in it.
+        sessions = set(re.findall(r"mcp-session-id: (\S+)", "".join(posts)))
+        assert len(sessions) == 3, asked
+
+
+NAME = sys.argv[1]
 WITNESS = os.path.join(os.environ["CHECK_FOLDER"], "witness")
 RUN = {"command": f"echo run >> '{WITNESS}'; echo done"}
 
@@ -536,7 +566,7 @@ def on_http(url, mode):
 async def both_over_http(check, **values):
     """Each way on a server of its own: clients without sessions share one with their task."""
     settings(**values)
-    for mode in (OLDER, NEWEST):
+    for mode in WAYS:
         with contextlib.suppress(FileNotFoundError):
             os.remove(WITNESS)
         async with server() as url:
@@ -582,7 +612,7 @@ async def check_http_elicit_slow():
 
 async def check_elicit_none():
     """Clients without elicitation."""
-    for mode in (OLDER, NEWEST):
+    for mode in WAYS:
         with contextlib.suppress(FileNotFoundError):
             os.remove(WITNESS)
         await pends(on_stdio(mode))
@@ -619,7 +649,7 @@ async def check_elicit_cancelled():
 async def check_stdio_elicit_vanishes():
     """A client that goes away while it is asked has said no."""
     settings(tools="terminal")
-    for mode in (OLDER, NEWEST):
+    for mode in WAYS:
         person = Person(never)
         async with contextlib.AsyncExitStack() as stack:
             client = await stack.enter_async_context(stdio(mode=mode, elicitation_callback=person))
@@ -641,16 +671,16 @@ async def check_stdio_elicit_vanishes():
     ]
     process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
     await process.stdin.drain()
-    while json.loads(await asyncio.wait_for(process.stdout.readline(), 20)).get("method") != "elicitation/create":
+    while json.loads(await asyncio.wait_for(process.stdout.readline(), PATIENCE)).get("method") != "elicitation/create":
         pass
     process.stdin.close()
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
     assert (runs(), waiting()) == (0, [])
 
 
 async def check_http_elicit_vanishes():
     settings(tools="terminal")
-    for mode in (OLDER, NEWEST):
+    for mode in WAYS:
         async with server() as url:
             person = Person(never)
             async with http(url, mode=mode, elicitation_callback=person) as client:
@@ -667,7 +697,9 @@ async def check_http_elicit_vanishes():
 
 
 async def main():
-    await asyncio.wait_for(globals()[f"check_{NAME}"](), 150)
+    places = [globals(), *(vars(module) for module in (background, malformed, resume))]
+    (check,) = {place[f"check_{NAME}"] for place in places if f"check_{NAME}" in place}
+    await asyncio.wait_for(check(), 150)
     print("ok")
 
 

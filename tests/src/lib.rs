@@ -7,6 +7,7 @@ pub mod fuzz;
 pub mod kernel;
 pub mod marked;
 pub mod mcp_clients;
+pub mod mcp_http;
 pub mod mcp_stdio;
 pub mod own_process;
 pub mod provider;

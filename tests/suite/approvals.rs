@@ -74,6 +74,7 @@ fn kept(home: &Home) -> Vec<PathBuf> {
 }
 
 on_every_backend! {
+    // upstream #92405: with nobody at a terminal, what had been allowed was refused all the same
     fn a_call_waits_until_it_is_allowed_and_is_then_made_once(home) {
         gate(home, "terminal");
         let command = "echo ran >> witness; wc -l < witness | tr -d ' '";

@@ -256,6 +256,7 @@ on_every_backend! {
         }
     }
 
+    // upstream #13142, where the program is missing
     fn a_script_without_its_program_is_no_success(home) {
         let _ = terminal(home, "export PATH=/nowhere");
         for (language, program) in [("python", "python3"), ("node", "node")] {

@@ -101,6 +101,7 @@ on_every_backend_by_both_roads! {
         not_read(home, "a\0b", "is not the path of a file");
     }
 
+    // upstream #106441: credentials were read like any other file
     fn what_protects_others_is_refused_by_any_name(home) {
         let _ = home.exec("echo A=1 > .env; ln -s .env soft; echo A=1 > .env.example").expect(0);
         for path in [".env", "./.env", "soft"] {

@@ -293,6 +293,7 @@ fn waiting_is_bounded_and_can_be_given_up(road: Road) {
     assert_eq!(mark.pids().len(), 1, "only the waiting has ended");
 }
 
+// upstream #10156: to poll took away the notice that a process had ended
 fn to_look_changes_nothing_and_to_wait_settles_it(road: Road) {
     let home = TidyHome::new().by(road);
     let notices = || home.process_json(&["notices", "--keep"])["notices"].as_array().unwrap().len();

@@ -140,6 +140,7 @@ on_every_backend_by_both_roads! {
     }
 
     // O-13, O-59
+    // upstream #73683: a directory that was named for one call stayed the session's
     fn a_directory_is_for_one_call_and_must_be_there(home) {
         let here = sh(home, "pwd")["output"].as_str().unwrap().trim_end().to_owned();
         let value = terminal(home, &json!({ "command": "pwd; cd /usr", "workdir": "/" }));

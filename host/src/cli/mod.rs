@@ -38,6 +38,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::config::BACKEND_VARIABLE;
 use crate::dotenv;
 use crate::guard::{GUARD_COMMAND, Guard, guard_main, this_program_serves_guards};
 use crate::home::Home;
@@ -122,8 +123,14 @@ fn adopt_variables() {
             return;
         }
     };
-    let missing: Vec<_> = variables.pairs().filter(|(name, _)| std::env::var_os(name).is_none()).collect();
+    let is_missing = |name: &str| name != BACKEND_VARIABLE && std::env::var_os(name).is_none();
+    let missing: Vec<_> = variables.pairs().filter(|(name, _)| is_missing(name)).collect();
     if missing.is_empty() {
+        if variables.get(BACKEND_VARIABLE).is_some() && std::env::var_os(BACKEND_VARIABLE).is_none() {
+            // A file of secrets that somebody once wrote must not outdo what the configuration says.
+            let why = format!("`{BACKEND_VARIABLE}` in `.env` is not used: set `terminal.backend`");
+            print::say("warning", &why);
+        }
         return;
     }
     let mut words = std::env::args_os();

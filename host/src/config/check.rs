@@ -6,6 +6,9 @@ use super::key::Key;
 use super::schema::{self, Found, KEYS, Type};
 use super::value;
 
+/// The backends that have a section of their own name in `terminal`.
+const OWNERS: [&str; 2] = ["docker", "ssh"];
+
 /// Something about the file that its owner should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -25,14 +28,37 @@ fn remark(message: String) -> Finding {
 
 /// Returns what there is to say of the file's keys and values.
 pub(super) fn check(tree: &Value) -> Vec<Finding> {
-    let mut findings = sections_that_are_none(tree);
+    check_but(tree, |_| false)
+}
+
+/// Returns what keeps commands from running on `backend`: what only another one reads does not.
+pub(super) fn in_the_way_of(tree: &Value, backend: &str) -> Option<Finding> {
+    check_but(tree, |key| belongs_to_another(key, backend)).into_iter().find(|finding| finding.is_error)
+}
+
+fn check_but(tree: &Value, is_passed_over: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let mut findings = sections_that_are_none(tree, &is_passed_over);
     findings.extend(keys_with_dots(tree));
-    findings.extend(leaves(tree, &mut Vec::new()).into_iter().filter_map(|name| leaf(tree, &name)));
+    let leaves = leaves(tree, &mut Vec::new()).into_iter().filter(|name| !is_passed_over(name));
+    findings.extend(leaves.filter_map(|name| leaf(tree, &name)));
     findings
 }
 
+/// Whether a key is, or is in, the section of a backend that is not this one.
+fn belongs_to_another(key: &str, backend: &str) -> bool {
+    let mut parts = key.split('.');
+    if parts.next() != Some("terminal") {
+        return false;
+    }
+    let owner = match parts.next() {
+        Some("backends") => parts.next(),
+        section => section.filter(|section| OWNERS.contains(section)),
+    };
+    owner.is_some_and(|owner| owner != backend.trim())
+}
+
 /// Finds values where a section belongs: all that was meant to be in it would be passed over.
-fn sections_that_are_none(tree: &Value) -> Vec<Finding> {
+fn sections_that_are_none(tree: &Value, is_passed_over: impl Fn(&str) -> bool) -> Vec<Finding> {
     let above = |declared: &'static schema::Declared| {
         declared
             .key
@@ -43,6 +69,7 @@ fn sections_that_are_none(tree: &Value) -> Vec<Finding> {
     let mut sections: Vec<&str> = KEYS.iter().flat_map(above).collect();
     sections.sort_unstable();
     sections.dedup();
+    sections.retain(|section| !is_passed_over(section));
     let value = |section: &str| super::get(tree, &Key::parse(section).ok()?).filter(|value| !value.is_null());
     let wrong = |section: &str| value(section).filter(|value| !value.is_mapping());
     let found = sections.into_iter().filter_map(|section| Some((section, wrong(section)?)));
@@ -121,4 +148,32 @@ pub(super) fn leaves(tree: &Value, above: &mut Vec<String>) -> Vec<String> {
         above.pop();
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_selected_backends_own_settings_are_in_its_way() {
+        for (text, stops) in [
+            ("terminal: {docker: {image: []}}", &["docker"][..]),
+            ("terminal: {ssh: 7}", &["ssh"]),
+            ("terminal: {backends: {acmebox: 7}}", &["acmebox"]),
+            ("terminal: {backends: {acmebox: {x: [1]}}}", &[]),
+            ("terminal: {backends: 7}", &["local", "docker", "ssh", "acmebox"]),
+            ("terminal: {timeout: soon}", &["local", "docker", "ssh", "acmebox"]),
+            ("terminal.timeout: 5", &["local", "docker", "ssh", "acmebox"]),
+            ("plugins: {enabled: 5}", &["local", "docker", "ssh", "acmebox"]),
+        ] {
+            let tree: Value = serde_yaml::from_str(text).unwrap();
+            for backend in ["local", "docker", "ssh", "acmebox"] {
+                assert_eq!(
+                    in_the_way_of(&tree, backend).is_some(),
+                    stops.contains(&backend),
+                    "{text}: {backend}"
+                );
+            }
+        }
+    }
 }

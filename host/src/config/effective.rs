@@ -152,13 +152,16 @@ impl Config {
         check::check(&self.file.tree)
     }
 
-    /// Refuses a file in which something does not fit: a command that ran all the same would run on silent defaults.
+    /// Refuses a file in which something does not fit: a command that ran all the same would run on silent defaults. What is only read by
+    /// a backend that is not selected keeps nobody from running commands.
     ///
     /// # Errors
     ///
     /// Fails with the first thing that does not fit.
     pub fn sound(&self) -> Result<(), ConfigError> {
-        match self.check().into_iter().find(|finding| finding.is_error) {
+        let selected = self.backend().ok();
+        let backend = selected.as_ref().and_then(|setting| setting.value.as_str()).unwrap_or_default();
+        match check::in_the_way_of(&self.file.tree, backend) {
             Some(finding) => Err(ConfigError::Unsound(self.path.clone(), finding.message)),
             None => Ok(()),
         }

@@ -11,17 +11,14 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
-};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ErrorCode, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::cancel::Calls;
-use super::halves::read_without;
+use super::message::{parse, wrong};
 
 /// The longest line, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
@@ -269,50 +266,6 @@ fn next(input: &mut impl BufRead, longest: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(line))
 }
 
-/// Reads a message. None for what is nothing, or cannot be answered; an error is the answer.
-fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<ServerJsonRpcMessage>> {
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-    if line.is_empty() {
-        return Ok(None);
-    }
-    let error = match serde_json::from_slice(line) {
-        Ok(message) => return Ok(Some(message)),
-        Err(error) => error,
-    };
-    let value: Value = match serde_json::from_slice(line) {
-        Ok(value) => value,
-        Err(error) => {
-            let id = read_without(line).as_ref().and_then(id);
-            return Err(wrong(ErrorCode::PARSE_ERROR, format!("the line is no JSON: {error}"), id));
-        }
-    };
-    let id = id(&value);
-    let is_request = value.get("method").is_some();
-    tracing::debug!(%error, "a message is none of the protocol's");
-    match &value {
-        Value::Object(_) if is_request && value.get("id").is_none() => Ok(None),
-        Value::Object(members) if members.contains_key("result") || members.contains_key("error") => Ok(None),
-        Value::Array(_) => Err(wrong(
-            ErrorCode::INVALID_REQUEST,
-            "batches are not served: send the messages one by one",
-            None,
-        )),
-        _ => Err(wrong(ErrorCode::INVALID_REQUEST, "this is no request of the protocol", id)),
-    }
-}
-
-fn id(message: &Value) -> Option<RequestId> {
-    message.get("id").and_then(|id| serde_json::from_value(id.clone()).ok())
-}
-
-fn wrong(
-    code: ErrorCode,
-    message: impl Into<std::borrow::Cow<'static, str>>,
-    id: Option<RequestId>,
-) -> Box<ServerJsonRpcMessage> {
-    Box::new(ServerJsonRpcMessage::error(ErrorData::new(code, message, None), id))
-}
-
 /// Writes lines until nobody sends any, or nobody takes them.
 fn writing(mut output: impl Write, mut write: mpsc::Receiver<Outgoing>, broken: &CancellationToken) {
     while let Some(Outgoing { line, written }) = write.blocking_recv() {
@@ -338,26 +291,5 @@ mod tests {
         assert_eq!(next(&mut input, 10).unwrap(), Some(b"cd\n".to_vec()));
         assert_eq!(next(&mut input, 10).unwrap(), Some(b"ef".to_vec()));
         assert_eq!(next(&mut input, 10).unwrap(), None);
-    }
-
-    fn answer(text: &str) -> Value {
-        serde_json::to_value(parse(text.as_bytes()).unwrap_err()).unwrap()
-    }
-
-    #[test]
-    fn what_is_no_message_is_answered_with_its_id() {
-        let ping = parse(b"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r\n").unwrap();
-        assert!(matches!(ping, Some(ClientJsonRpcMessage::Request(_))));
-        let error = answer("{nonsense");
-        assert_eq!((error["error"]["code"].as_i64(), error.get("id")), (Some(-32700), None));
-        let error = answer(r#"{"id":7,"method":"x","params":{"text":"caf\udce9"}}"#);
-        assert_eq!((error["error"]["code"].as_i64(), &error["id"]), (Some(-32700), &7.into()));
-        assert_eq!(answer("[]")["error"]["code"], -32600);
-        assert_eq!(answer("7")["error"]["code"], -32600);
-        let error = answer(r#"{"id":"x","method":7}"#);
-        assert_eq!((&error["error"]["code"], &error["id"]), (&(-32600).into(), &"x".into()));
-        for silent in ["", " \r\n", r#"{"method":7}"#, r#"{"id":1,"result":7}"#] {
-            assert!(parse(silent.as_bytes()).is_ok_and(|message| message.is_none()), "{silent}");
-        }
     }
 }

@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
 use hostel_plugin_api::Error;
-use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
+use rmcp::model::ProtocolVersion;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -30,7 +30,7 @@ use super::events::Events;
 use super::server::{Server, Shared};
 use super::sessions::Sessions;
 use super::token::Token;
-use super::{runtime, signals};
+use super::{refusal, runtime, signals};
 use crate::Host;
 
 pub use super::token::TokenError;
@@ -197,28 +197,35 @@ fn session_config() -> SessionConfig {
 
 /// Takes one request.
 async fn take(State(hall): State<Arc<Hall>>, mut request: Request) -> Response {
-    if let Err((status, why)) = hall.door.check(request.headers(), request.uri()) {
-        return refused(status, why);
-    }
-    if request.uri().path().trim_end_matches('/') != PATH {
-        return refused(StatusCode::NOT_FOUND, "the protocol is spoken at `/mcp`");
-    }
-    let Ok(task) = task(request.headers()) else {
-        return refused(StatusCode::BAD_REQUEST, "`Hostel-Task` is no name of a task");
+    let task = match let_in(&hall.door, &request) {
+        Ok(task) => task,
+        Err((status, why)) => {
+            refusal::drain(request).await;
+            return refused(status, why);
+        }
     };
     let arrival = Arc::new(Arrival { task, ..Arrival::default() });
     request.extensions_mut().insert(Arc::clone(&arrival));
-    let knows_sessions = text(request.headers(), VERSION_HEADER)
-        .is_none_or(|version| version < ProtocolVersion::NO_INITIALIZE.as_str());
-    if !knows_sessions {
-        let is_json = is_json(request.headers());
+    let (request, body) = match refusal::read(request, LARGEST).await {
+        Ok(read) => read,
+        Err(refusal) => return refusal,
+    };
+    let version = text(request.headers(), VERSION_HEADER).unwrap_or_default();
+    // A request can say in its body that it could do with another.
+    let is_known = ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version);
+    if !is_known && !version.is_empty() && request.method() != Method::POST {
+        return refusal::refused(StatusCode::BAD_REQUEST, "there is no such version of the protocol".into());
+    }
+    if version >= ProtocolVersion::NO_INITIALIZE.as_str() {
         let response = hall.single.handle(request).await.map(Body::new);
-        let is_malformed = is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return if is_malformed { malformed() } else { response };
+        return refusal::told(response, body.as_ref()).await;
     }
     let session = text(request.headers(), SESSION_HEADER).map(str::to_owned);
     let open = session.as_deref().and_then(|session| hall.sessions.open(session));
-    let (ends, is_json) = (request.method() == Method::DELETE, is_json(request.headers()));
+    let ends = request.method() == Method::DELETE;
+    if ends && session.is_some() && open.is_none() {
+        return refusal::refused(StatusCode::NOT_FOUND, "there is no such session".into());
+    }
     let response = hall.lasting.handle(request).await.map(Body::new);
     if let (true, true, Some(session)) = (ends, response.status().is_success(), session) {
         drop(open);
@@ -226,9 +233,8 @@ async fn take(State(hall): State<Arc<Hall>>, mut request: Request) -> Response {
         // Done, and not only taken on: some clients take anything else for a failure.
         return StatusCode::NO_CONTENT.into_response();
     }
-    if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-        return malformed();
-    }
+    let response = refusal::told(response, body.as_ref()).await;
+    drop(body);
     let open = open.or_else(|| {
         let (client, session) = (arrival.made.get()?, text(response.headers(), SESSION_HEADER)?);
         hall.sessions.began(session, client);
@@ -242,6 +248,19 @@ async fn take(State(hall): State<Arc<Hall>>, mut request: Request) -> Response {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Lets a request in, and returns the task that it names.
+///
+/// # Errors
+///
+/// Fails with the status and the reason of the refusal.
+fn let_in(door: &Door, request: &Request) -> Result<Option<String>, (StatusCode, &'static str)> {
+    door.check(request.headers(), request.uri())?;
+    if request.uri().path().trim_end_matches('/') != PATH {
+        return Err((StatusCode::NOT_FOUND, "the protocol is spoken at `/mcp`"));
+    }
+    task(request.headers()).map_err(|()| (StatusCode::BAD_REQUEST, "`Hostel-Task` is no name of a task"))
 }
 
 /// Returns the task that a request names.
@@ -259,19 +278,6 @@ fn refused(status: StatusCode, why: &'static str) -> Response {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
     }
     response
-}
-
-/// Whether a request says that it holds JSON.
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = text(headers, header::CONTENT_TYPE.as_str()).and_then(|kind| kind.split(';').next());
-    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// Answers what is no message. The library takes it for another kind of content.
-fn malformed() -> Response {
-    let error = ErrorData::parse_error("the request is no message of the protocol", None);
-    let body = serde_json::to_vec(&ServerJsonRpcMessage::error(error, None)).unwrap_or_default();
-    (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
 /// Listens at an address and a port, or a port of this machine alone.

@@ -8,8 +8,9 @@
 //! | `server.rs`, `instructions.rs`, `resources.rs` | what a client can ask for |
 //! | `running.rs`, `cancel.rs`, `progress.rs`, `elicit.rs`, `parked.rs` | a call: its end, its output, its questions |
 //! | `session.rs`, `sessions.rs`, `arrival.rs` | clients, and whose request it is |
-//! | `stdio.rs`, `frames.rs`, `halves.rs` | standard input and output |
-//! | `http.rs`, `door.rs`, `token.rs`, `attended.rs`, `events.rs` | HTTP |
+//! | `message.rs`, `halves.rs` | what is wrong with what is no message |
+//! | `stdio.rs`, `frames.rs` | standard input and output |
+//! | `http.rs`, `door.rs`, `token.rs`, `attended.rs`, `events.rs`, `refusal.rs` | HTTP |
 //! | `runtime.rs`, `signals.rs` | what both stand on |
 
 mod arrival;
@@ -22,8 +23,10 @@ mod frames;
 mod halves;
 pub mod http;
 mod instructions;
+mod message;
 mod parked;
 mod progress;
+mod refusal;
 mod resources;
 mod running;
 mod runtime;

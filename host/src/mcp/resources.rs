@@ -1,7 +1,8 @@
 //! What a client can read beside results: the logs of background processes, and whole outputs of which a result held only a part.
 //!
 //! An address names a process or a file by a name that is looked at before it becomes part of a path, and what is read is
-//! never more than a megabyte: a log can be larger than what any client keeps.
+//! never more than half a megabyte: a log can be larger than what any client keeps, and some end their session at an answer over HTTP of
+//! more than a megabyte. What counts is how long it is in JSON, where a character can be six.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,8 +18,8 @@ use super::progress::unfinished;
 use super::session::Client;
 use crate::processes::ProcessError;
 
-/// The most bytes that are read at once.
-const LARGEST: u64 = 1024 * 1024;
+/// The most bytes that are read at once, and that they are in JSON.
+const LARGEST: u64 = 512 * 1024;
 
 /// All addresses are text.
 const TEXT: &str = "text/plain";
@@ -93,11 +94,11 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{PROCESS}{{id}}{LOG}{{?offset}}"), "process log")
             .with_title("Log of a background process")
-            .with_description("What a background process has printed, from byte `offset` on; at most 1 MiB at once")
+            .with_description("What a background process has printed, from byte `offset` on; at most 512 KiB at once")
             .with_mime_type(TEXT),
         ResourceTemplate::new(format!("{OUTPUT}{{name}}{{?offset}}"), "whole output")
             .with_title("Whole output")
-            .with_description("The file that a result names in `full_output_path`, from byte `offset` on; at most 1 MiB at once")
+            .with_description("The file that a result names in `full_output_path`, from byte `offset` on; at most 512 KiB at once")
             .with_mime_type(TEXT),
     ]
 }
@@ -174,14 +175,33 @@ fn log(client: &Client, id: &str, offset: u64) -> io::Result<Part> {
     if record.backend != client.session.entry().name() || record.task != client.session.task() {
         return Err(gone());
     }
-    let view = processes.log_bytes(id, offset, LARGEST).map_err(failed)?;
+    let mut view = processes.log_bytes(id, offset, LARGEST).map_err(failed)?;
+    let fit = fitting(&view.bytes);
+    let cut = fit < view.bytes.len();
+    if cut {
+        view = processes.log_bytes(id, view.offset_bytes, fit as u64).map_err(failed)?;
+    }
     let asked = view.next_offset_bytes - view.offset_bytes;
     Ok(Part {
-        more: asked > 0 && asked + 4 > LARGEST,
+        more: cut || (asked > 0 && asked + 4 > LARGEST),
         text: view.output,
         offset: view.offset_bytes,
         next: view.next_offset_bytes,
     })
+}
+
+/// Returns how many of these bytes can be told at once.
+fn fitting(bytes: &[u8]) -> usize {
+    let mut left = LARGEST;
+    let told = |byte: &u8| match byte {
+        b'\n' | b'\r' | b'\t' | b'"' | b'\\' => 2,
+        0..0x20 => 6,
+        0x20..0x80 => 1,
+        // One of several of a character, or none of any, which is told by one of three bytes.
+        0x80..=0xff => 3,
+    };
+    let fits = |byte: &&u8| left.checked_sub(told(byte)).map(|less| left = less).is_some();
+    bytes.iter().take_while(fits).count()
 }
 
 /// Reads a file of the folder `outputs`.
@@ -197,7 +217,8 @@ fn output(outputs: &Path, name: &str, offset: u64) -> io::Result<Part> {
     let most = (meta.len() - offset).min(LARGEST);
     let mut bytes = vec![0; usize::try_from(most).map_err(io::Error::other)?];
     file.read_exact_at(&mut bytes, offset)?;
-    let mut next = offset + most;
+    bytes.truncate(fitting(&bytes));
+    let mut next = offset + bytes.len() as u64;
     if next < meta.len() {
         // A character that does not fit any more comes with the next part.
         let kept = bytes.len() - unfinished(&bytes);
@@ -234,12 +255,14 @@ mod tests {
     #[test]
     fn a_large_output_is_read_in_parts_between_characters() {
         let dir = tempfile::tempdir().unwrap();
-        let text = format!("a{}", "€".repeat(400_000));
+        let text = format!("a{}{}", "€".repeat(400_000), "\u{1}\n\"".repeat(200_000));
         std::fs::write(dir.path().join("out-1.log"), &text).unwrap();
         let (mut read, mut next) = (String::new(), 0);
         loop {
             let part = output(dir.path(), "out-1.log", next).unwrap();
-            assert!(part.text.len() as u64 <= LARGEST && part.offset == next);
+            assert!(
+                serde_json::to_string(&part.text).unwrap().len() as u64 <= LARGEST + 2 && part.offset == next
+            );
             read.push_str(&part.text);
             next = part.next;
             if !part.more {

@@ -7,14 +7,18 @@ use std::io;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use super::elicit::{Ask, Elicit};
 use super::progress::Output;
+use super::runtime::CALLS;
 use super::session::Client;
 use crate::exec::Cancel;
 use crate::tools::{self, Answer, Call};
+
+/// Where calls wait of which there are too many at once.
+static ROOM: Semaphore = Semaphore::const_new(CALLS);
 
 /// A call that has begun.
 pub(super) struct Running {
@@ -34,7 +38,7 @@ pub(super) enum Came {
 }
 
 impl Running {
-    /// Begins a call. `can_ask` says whether its client can show a form.
+    /// Begins a call. `can_ask` says whether its client can show a form, and `is_heard` whether anybody may want to see what it prints.
     ///
     /// # Errors
     ///
@@ -44,11 +48,15 @@ impl Running {
         name: &'static str,
         arguments: Value,
         can_ask: bool,
+        is_heard: bool,
     ) -> io::Result<Self> {
         let output = Arc::<Output>::default();
         let (elicit, asks) = Elicit::new();
-        let heard = Arc::clone(&output);
-        let mut call = Call::new()?.with_listener(Arc::new(move |bytes| heard.take(bytes)));
+        let mut call = Call::new()?;
+        if is_heard {
+            let heard = Arc::clone(&output);
+            call = call.with_listener(Arc::new(move |bytes| heard.take(bytes)));
+        }
         if can_ask {
             call = call.with_asker(elicit);
         }
@@ -56,7 +64,7 @@ impl Running {
         // Counted from now on: it may have to wait for a thread.
         let flight = client.calls.begin(&cancel);
         let client = Arc::clone(client);
-        let thread = spawn_blocking(move || {
+        let work = move || {
             let _flight = flight;
             if call.is_cancelled() {
                 return failed("the call was cancelled before it began");
@@ -64,6 +72,11 @@ impl Running {
             let answer = tools::call(&client.session, name, arguments, &call);
             client.keep_outputs(&answer.value);
             answer
+        };
+        let thread = tokio::spawn(async move {
+            // It is never closed.
+            let _room = ROOM.acquire().await;
+            answer(spawn_blocking(work).await)
         });
         Ok(Self { thread, answer: None, asks, output, cancel })
     }

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 
-/// The most threads for calls and other things that take a while. More calls wait for one of them.
-const THREADS: usize = 256;
+/// The most calls that run at once. More wait for one of them to end: each may take minutes.
+pub(super) const CALLS: usize = 1024;
+
+/// Threads for what is only looked up. No number of calls can take them away.
+const OTHERS: usize = 32;
 
 /// How long threads have that still do something. All that must end has ended by then.
 const LEAVING: Duration = Duration::from_millis(200);
@@ -19,7 +22,7 @@ const LEAVING: Duration = Duration::from_millis(200);
 pub(super) fn run<T>(main: impl Future<Output = T>) -> io::Result<T> {
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(THREADS)
+        .max_blocking_threads(CALLS + OTHERS)
         .thread_name("mcp")
         .build()?;
     let outcome = runtime.block_on(main);

@@ -242,7 +242,10 @@ impl ServerHandler for Server {
         } else {
             let arguments = Value::Object(request.arguments.unwrap_or_default());
             let can_ask = elicit::is_possible(context.client_capabilities().as_ref());
-            Running::start(&client, tool.name, arguments, can_ask).map_err(|error| internal(&error))?
+            // A call that waits for a person may be watched by the request that goes on with it.
+            let is_heard = context.meta.get_progress_token().is_some() || asks_by_answer(&context);
+            Running::start(&client, tool.name, arguments, can_ask, is_heard)
+                .map_err(|error| internal(&error))?
         };
         self.go_on(&client, running, &context).await
     }

@@ -51,6 +51,7 @@ mod tests {
         }
     }
 
+    // upstream #94888: a home below `/home` of the container's own was taken for one of the host's
     #[test]
     fn a_path_of_the_hosts_does_not_reach_a_container() {
         for path in ["/home/me/project", "/Users/me", "relative", "C:\\x", ""] {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use hostel_plugin_api::shell::signal_call;
 
-use super::connection::{Come, Stage};
+use super::connection::{Come, Connection, Stage};
 use super::control::{Answer, Request};
 use super::error::Refusal;
 use super::input::Pushed;
@@ -18,7 +18,16 @@ const READING: Duration = Duration::from_secs(2);
 /// When a kill that uses no force is answered at the latest.
 const ENDING: Duration = Duration::from_secs(2);
 
+/// The most connections that wait for the end at once.
+const MOST_WAITING: usize = 512;
+
 impl Service {
+    /// Returns how many wait for the end.
+    pub(super) fn waiting(&self) -> usize {
+        let waits = |connection: &&Connection| matches!(connection.stage, Stage::Waiting(_));
+        self.connections.iter().filter(waits).count()
+    }
+
     /// Reads from a connection, and answers if there is something to answer.
     pub(super) fn serve(&mut self, index: usize) {
         let come = self.connections[index].read();
@@ -29,9 +38,12 @@ impl Service {
                 self.write(index);
                 return;
             }
-            Come::Question(Request::Wait) => {
+            Come::Question(Request::Wait) if self.waiting() < MOST_WAITING => {
                 self.connections[index].stage = Stage::Waiting(None);
                 return;
+            }
+            Come::Question(Request::Wait) => {
+                Err(Refusal::new("busy", format!("{MOST_WAITING} others wait for the end of this process")))
             }
             Come::Question(Request::Kill { source }) => {
                 self.kill(source);

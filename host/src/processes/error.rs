@@ -58,7 +58,7 @@ impl Refusal {
 }
 
 impl ProcessError {
-    pub(super) fn io(doing: impl Into<String>, error: impl Into<io::Error>) -> Self {
+    pub(crate) fn io(doing: impl Into<String>, error: impl Into<io::Error>) -> Self {
         Self::Io { doing: doing.into(), error: error.into() }
     }
 

@@ -105,6 +105,17 @@ impl Processes {
         Follower::new(folder, record.id, from)
     }
 
+    /// Follows the output of a process from the line on that it is printing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::follow`], and if the log cannot be read.
+    pub fn follow_on(&self, id: &str) -> Result<Follower, ProcessError> {
+        let (folder, record) = self.find(id)?;
+        let from = output::last_line(&folder).map_err(|error| output::unreadable(id, error))?;
+        Follower::new(folder, record.id, from)
+    }
+
     /// Waits until a process has ended, but no longer than this, nor than until `cancel` becomes readable.
     ///
     /// # Errors
@@ -126,8 +137,12 @@ impl Processes {
             }
             tries += 1;
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let asked = ask(&folder, &record.id, Request::Wait, b"");
-            status = match asked.and_then(|asked| asked.wait(left, cancel)) {
+            let waited = ask(&folder, &record.id, Request::Wait, b"").and_then(|asked| {
+                let waited = asked.wait(left, cancel)?;
+                // It may be a no, and else it says nothing that the record does not.
+                if matches!(waited, Waited::Over) { asked.answer().map(|_| waited) } else { Ok(waited) }
+            });
+            status = match waited {
                 Ok(Waited::Over) | Err(ProcessError::Ended(_)) => WaitStatus::Exited,
                 Ok(Waited::Timeout) => WaitStatus::Timeout,
                 Ok(Waited::Cancelled) => WaitStatus::Interrupted,

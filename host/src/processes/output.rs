@@ -11,6 +11,9 @@ use super::record::Record;
 use super::text::{decode, last, trim};
 use super::view::{BytesView, LogView};
 
+/// How far back the beginning of a line is looked for, in bytes.
+const LONGEST_LINE: u64 = 4096;
+
 /// Which lines of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
@@ -31,6 +34,14 @@ pub(super) fn preview(folder: &Folder, record: &Record, most: usize) -> String {
     let tail = LogReader::open(folder.path()).and_then(|log| log.tail(4 * most as u64 + 4));
     let (bytes, before) = tail.unwrap_or_default();
     last(&decode(&bytes, before, record.is_running()), most).to_owned()
+}
+
+/// Returns the byte at which the line begins that a process is printing. Of one that is very long it is a later one.
+pub(super) fn last_line(folder: &Folder) -> io::Result<u64> {
+    let log = LogReader::open(folder.path())?;
+    let (tail, _) = log.tail(LONGEST_LINE)?;
+    let line = tail.iter().rev().position(|byte| *byte == b'\n').unwrap_or(tail.len());
+    Ok(log.end() - line as u64)
 }
 
 impl Processes {
@@ -105,7 +116,7 @@ impl Processes {
     }
 }
 
-fn unreadable(id: &str, error: io::Error) -> ProcessError {
+pub(super) fn unreadable(id: &str, error: io::Error) -> ProcessError {
     ProcessError::io(format!("failed to read the log of process `{id}`"), error)
 }
 
@@ -143,6 +154,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (processes, id, _lock) = process(&dir, text, Status::Exited);
         assert_eq!(processes.log(&id, Lines::default()).unwrap().output, "ab\u{fffd}");
+    }
+
+    #[test]
+    fn the_line_that_is_being_printed_is_found() {
+        for (text, at) in [("", 0), ("ab", 0), ("ab\n", 3), ("ab\nc", 3), ("ab\n\n", 4)] {
+            let dir = tempfile::tempdir().unwrap();
+            let (processes, id, _lock) = process(&dir, text.as_bytes(), Status::Running);
+            let folder = processes.find(&id).unwrap().0;
+            assert_eq!(last_line(&folder).unwrap(), at, "{text:?}");
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ const FORCING: Duration = Duration::from_secs(1);
 /// How long a call that nobody waits for any more may take to end.
 const ABANDONING: Duration = Duration::from_secs(15);
 
-/// The most connections at once.
+/// The most connections at once that are not answered, besides those that wait for the end.
 const MOST_CONNECTIONS: usize = 128;
 
 /// What of the output a notice of the end is made of, in bytes.
@@ -132,7 +132,8 @@ impl Service {
 
     /// Waits for something to happen, and takes in what came from outside.
     fn wait(&mut self, ears: &mut Ears) -> io::Result<()> {
-        let more = self.connections.len() < MOST_CONNECTIONS;
+        // Whoever waits for the end must not keep those out who want to bring it about.
+        let more = self.connections.len() - self.waiting() < MOST_CONNECTIONS;
         let listened = if more { PollFlags::IN } else { PollFlags::empty() };
         let mut fds = vec![
             PollFd::from_borrowed_fd(self.parts.bell.as_fd(), PollFlags::IN),

@@ -9,6 +9,7 @@ mod catalog;
 mod code;
 mod files;
 mod gate;
+mod live;
 mod memory;
 mod patch;
 mod process;

@@ -13,6 +13,7 @@ by_both_roads! {
     o_13_a_directory_that_is_gone o_14_a_value_with_line_breaks o_15_an_awkward_environment o_16_what_is_unset_stays_unset
 }
 
+// upstream #17558: once its directory was gone, a session could run nothing any more
 fn o_13_a_directory_that_is_gone(road: Road) {
     let case = Case::by(road);
     case.x("mkdir w && cd w", 0, "");

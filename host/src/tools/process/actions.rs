@@ -6,6 +6,7 @@ use super::input::{Action, Input};
 use super::log::show;
 use super::result::Reply;
 use super::seen::{Seen, source};
+use super::watching::Watching;
 use crate::processes::{KillStatus, ProcessError, Processes, Status, WaitStatus, WaitView};
 use crate::tools::call::Call;
 use crate::tools::session::Session;
@@ -104,7 +105,12 @@ impl Asked<'_> {
     fn wait(&self, id: &str) -> Result<Reply, Trouble> {
         let most = self.seconds("terminal.timeout")?;
         let (patience, is_less) = self.input.patience(most)?;
-        let view = self.processes().wait(id, Some(patience), Some(self.call.cancel_fd()))?;
+        let watching = Watching::start(self.processes(), id, self.call, self.shown.secrets());
+        let waited = self.processes().wait(id, Some(patience), Some(self.call.cancel_fd()));
+        if let Some(watching) = watching {
+            watching.finish(waited.as_ref().is_ok_and(|view| view.status == WaitStatus::Exited));
+        }
+        let view = waited?;
         let killed = view.completion_reason.as_deref() == Some("killed");
         let status = match view.status {
             WaitStatus::Exited => "exited",

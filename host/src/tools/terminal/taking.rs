@@ -10,10 +10,10 @@ use std::time::Instant;
 use hostel_plugin_api::{ExecIo, Flow};
 
 use super::tidy::Tidy;
-use crate::exec::clean::{Clean, Options};
 use crate::exec::{Collector, Kept};
 use crate::policy::redact::{Redactor, Secrets};
 use crate::tools::call::Call;
+use crate::tools::live::Live;
 
 /// The caller's side of a command.
 pub(in crate::tools) struct Taking {
@@ -28,13 +28,7 @@ struct Sinks {
     redactor: Redactor,
     collector: Collector,
     characters: u64,
-    /// Nobody can wait for the last state of a line who wants to see it change.
     live: Option<Live>,
-}
-
-struct Live {
-    clean: Clean,
-    redactor: Redactor,
 }
 
 /// What was taken.
@@ -53,10 +47,7 @@ impl Taking {
         collector: Collector,
         secrets: &Arc<Secrets>,
     ) -> Self {
-        let strip = Options { strip_ansi: true, collapse_cr: false };
-        let live = call
-            .is_heard()
-            .then(|| Live { clean: Clean::new(strip), redactor: Redactor::new(Arc::clone(secrets)) });
+        let live = call.is_heard().then(|| Live::new(secrets));
         let redactor = Redactor::new(Arc::clone(secrets));
         let sinks = Sinks { tidy: Tidy::default(), redactor, collector, characters: 0, live };
         Self { call: call.clone(), deadline, sinks: Mutex::new(Some(sinks)) }
@@ -66,9 +57,7 @@ impl Taking {
     pub(in crate::tools) fn finish(&self) -> Option<Taken> {
         let mut sinks = self.sinks.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         if let Some(live) = &mut sinks.live {
-            let rest = live.clean.finish();
-            let mut rest = live.redactor.take(&rest);
-            rest.extend(live.redactor.finish());
+            let rest = live.finish();
             if !rest.is_empty() {
                 self.call.printed(&rest);
             }
@@ -94,8 +83,7 @@ impl ExecIo for Taking {
         let mut sinks = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(sinks) = &mut *sinks else { return Flow::Stop };
         if let Some(live) = &mut sinks.live {
-            let clean = live.clean.take(bytes);
-            let shown = live.redactor.take(&clean);
+            let shown = live.take(bytes);
             if !shown.is_empty() {
                 self.call.printed(&shown);
             }
