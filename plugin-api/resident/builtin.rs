@@ -9,7 +9,7 @@
 //! own; then it returns to the script that called it, which goes on as that of a fresh shell would. So a command waits for no
 //! copy to be made, unless there are many at once. The resident itself never runs a command.
 //!
-//! At its exit the copy writes down what a command has changed. The script's trap only leaves word that it was reached, in a variable;
+//! At its exit the copy writes down what a command has changed. The script only leaves word that its end or its trap was reached, in a variable;
 //! the rest is done here, when the process calls `exit`, because making the shell print its variables costs as much as the command.
 //!
 //! There is no libc here, and it needs no particular one: system calls are made directly, and what is used of bash is
@@ -134,6 +134,7 @@ extern "C" fn serve(words: *mut Words) -> c_int {
         let Some(bash) = *(&raw const BASH) else { return 1 };
         let Some(([wake, ring, requests], rest)) = numbers(words) else { return 2 };
         let mut copies = Copies::new(numbers(rest).and_then(|([parent], rest)| Some((parent, text(rest)?))));
+        let Some(()) = record::note_options(&bash) else { return 1 };
         // So that a copy whose exports do not change finds them ready for its programs.
         (bash.maybe_make_export_env)();
         let warmth = Warmth::of_this_process();

@@ -2,18 +2,46 @@
 
 use core::ffi::{c_char, c_int};
 
-use crate::bash::{BASH, HashTable};
+use crate::bash::{BASH, Bash, HashTable};
 use crate::{RECORD, sys};
 
 /// The process that writes a record. Copies of it, such as subshells, have another number.
 pub(crate) static mut RECORDER: c_int = 0;
 
-/// The variable in which the script's trap leaves the options that were on before and after the command.
+/// The options that are on before any command, as `$SHELLOPTS/$BASHOPTS` has them, up to a NUL.
+static mut BEFORE: [u8; LONGEST_OPTIONS] = [0; LONGEST_OPTIONS];
+
+/// The names of all options take half as much.
+const LONGEST_OPTIONS: usize = 2048;
+
+/// The variable in which the script leaves the options that are on at the end of the command.
 const WORD: *const c_char = c"__hostel".as_ptr();
 
 /// What bash itself must write down, where there is any of it: aliases, names of functions, and the functions. As in the trap of
 /// a shell that was started.
 const DEFINITIONS: &[u8] = b"{ \\unset -f builtin; \\builtin set +vx; \\builtin trap - DEBUG; \\builtin alias -p; \\builtin printf '\\0'; \\builtin compgen -A function && \\builtin shopt -u expand_aliases && \\builtin eval '\\builtin printf \"\\0\"; \\builtin declare -F; \\builtin printf \"\\0\"; \\builtin mapfile -t -d \"\" __hostel_list </proc/self/fd/99; \\builtin set -f; IFS=\"\n\"; for __hostel in ${__hostel_list[-1]}; do \\builtin declare -f -- \"${__hostel##* }\"; \\builtin printf \"\\0\"; done'; } 2>/dev/null\0";
+
+/// Notes the options that are on now. None where there is no room for them.
+pub(crate) unsafe fn note_options(bash: &Bash) -> Option<()> {
+    let mut used = 0;
+    for (name, end) in [(c"SHELLOPTS", b'/'), (c"BASHOPTS", 0)] {
+        // SAFETY: bash has one thread, its strings end in NUL, and no byte beyond `BEFORE` is touched.
+        unsafe {
+            let to = (&raw mut BEFORE).cast::<u8>();
+            let mut from = (bash.get_string_value)(name.as_ptr()).cast::<u8>();
+            while !from.is_null() && *from != 0 && used + 1 < LONGEST_OPTIONS {
+                to.add(used).write(*from);
+                (used, from) = (used + 1, from.add(1));
+            }
+            if used + 1 >= LONGEST_OPTIONS {
+                return None;
+            }
+            to.add(used).write(end);
+        }
+        used += 1;
+    }
+    Some(())
+}
 
 /// Runs when the process calls `exit`, after all traps. Whoever is killed or replaces itself by a program does not come here.
 #[used]
@@ -49,6 +77,8 @@ extern "C" fn record() {
             out.bytes(b"\0");
             entry = entry.add(1);
         }
+        out.text((&raw const BEFORE).cast());
+        out.bytes(b" ");
         out.text(word);
         out.bytes(b"\0");
         let some = |table: *mut *mut HashTable| !(*table).is_null() && (**table).entry_count > 0;

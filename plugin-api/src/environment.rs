@@ -34,7 +34,7 @@ pub struct ExecRequest {
     /// Later fields. A key that begins with `!` must be understood: the code around a plugin refuses those it does not know, and
     /// a provider that does not do what it asks for refuses the request with [`ErrorKind::UNSUPPORTED`]. `!pty`: see
     /// [`wants_terminal`](Self::wants_terminal). `tell_start`: see [`tells_start`](Self::tells_start).
-    /// `background`: see [`runs_in_background`](Self::runs_in_background).
+    /// `background`: see [`runs_in_background`](Self::runs_in_background). `no_login`: see [`skips_login`](Self::skips_login).
     pub extra: Extra,
 }
 
@@ -46,6 +46,9 @@ const BACKGROUND: &str = "background";
 
 /// The later field that asks for word of the start.
 const TELL_START: &str = "tell_start";
+
+/// The later field that says that a command does not wait for login files.
+const NO_LOGIN: &str = "no_login";
 
 /// Shows neither the values of variables nor what is fed: either may be a secret.
 impl fmt::Debug for ExecRequest {
@@ -102,6 +105,17 @@ impl ExecRequest {
     #[must_use]
     pub fn tells_start(&self) -> bool {
         self.extra.contains_key(TELL_START)
+    }
+
+    /// Says that the command is not worth reading login files for.
+    pub fn skip_login(&mut self) {
+        self.extra.insert(NO_LOGIN.into(), true.into());
+    }
+
+    /// Returns whether the command runs without them where the session has not read its login files yet.
+    #[must_use]
+    pub fn skips_login(&self) -> bool {
+        self.extra.contains_key(NO_LOGIN)
     }
 
     /// Refuses a request that asks for something which must be understood and is not among `known`.

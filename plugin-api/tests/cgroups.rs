@@ -16,6 +16,7 @@ use hostel_plugin_api::shell::{
 use hostel_plugin_api::{
     CreateEnvironment, Ended, Environment, Error, ExecIo, ExecOutcome, ExecRequest, Flow,
 };
+use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
 #[macro_use]
 #[path = "parts/cgroup.rs"]
@@ -119,13 +120,19 @@ fn leaves(token: &str) -> String {
     )
 }
 
-/// Returns how many processes have this word.
-fn alive(token: &str) -> usize {
-    let has = |entry: &fs::DirEntry| {
-        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+/// Returns the processes that have this word.
+fn pids(token: &str) -> Vec<Pid> {
+    let has = |number: &i32| {
+        let words = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
         words.split(|byte| *byte == 0).any(|word| word == token.as_bytes())
     };
-    fs::read_dir("/proc").unwrap().flatten().filter(|entry| has(entry)).count()
+    let all =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    all.filter(has).filter_map(Pid::from_raw).collect()
+}
+
+fn alive(token: &str) -> usize {
+    pids(token).len()
 }
 
 /// Returns the folders of the session in which a command prints this of its `/proc/self/cgroup`.
@@ -346,6 +353,20 @@ fn a_signal_to_a_call_spares_what_stands_in_front_of_its_shell() {
     assert_eq!(alive(&token), 0);
 }
 
+/// A copy was there before its command began: what was started meanwhile, by the clock of `/proc`, is none of that.
+fn what_an_earlier_command_has_left_is_not_a_copys() {
+    set_child_subreaper(Some(getpid())).unwrap();
+    let (session, token) = (Session::warm(), token());
+    let leave = format!("(env -i setsid sleep {token} >/dev/null 2>&1 &)");
+    let (_, ticks) = (session.run(&leave), Duration::from_millis(50));
+    std::thread::sleep(ticks);
+    let (_, outcome, _) = session.call("sleep 600", ticks, None);
+    assert_eq!((outcome.ended, alive(&token)), (Ended::TIMEOUT, 1));
+    let (_, outcome, _) = session.call(&format!("{leave}; sleep 600"), 10 * ticks, None);
+    assert_eq!((outcome.ended, alive(&token)), (Ended::TIMEOUT, 1), "its own is ended");
+    kill_process(pids(&token)[0], Signal::KILL).unwrap();
+}
+
 /// Where cgroups can be seen, this test runs itself once more where they cannot.
 #[test]
 fn without_cgroups_commands_run_as_ever() {
@@ -360,6 +381,7 @@ fn without_cgroups_commands_run_as_ever() {
             let _ = session.run(&format!("(setsid sleep {token} >/dev/null 2>&1 &)"));
             assert_eq!((end_calls(&session.calls), alive(&token)), (1, 0));
         }
+        what_an_earlier_command_has_left_is_not_a_copys();
         return;
     };
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();

@@ -178,7 +178,7 @@ fn login_files_may_be_named_or_left_out() {
     place.login = json!({"shell_init_files": ["/no/such/file"]});
     let (output, outcome) = run(&place.session(), "echo works");
     assert_eq!(output, "works\n");
-    assert!(outcome.warnings[0].contains("plain shell"), "{outcome:?}");
+    assert!(outcome.warnings[0].contains("does not exist"), "{outcome:?}");
 }
 
 #[test]

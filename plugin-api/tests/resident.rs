@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hostel_plugin_api::shell::{LocalTransport, SessionOptions, ShellEnvironment};
-use hostel_plugin_api::{CreateEnvironment, Environment, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin};
+use hostel_plugin_api::{
+    CreateEnvironment, Ended, Environment, ExecIo, ExecOutcome, ExecRequest, Flow, Stdin,
+};
 
 struct Io(Mutex<Vec<u8>>, Instant);
 
@@ -180,7 +182,9 @@ fn what_a_command_changes_is_the_next_ones_but_not_the_residents() {
     request.cwd = Some("/".into());
     assert_eq!(session.request(request).0, "own once\n/\n");
     assert_eq!(session.run("echo $B ${ONCE-gone}; pwd").0, "1 gone\n/usr\n");
-    assert_eq!(session.run("set -v\n:").0.lines().filter(|line| line.contains("hostel")).count(), 1);
+    // Under `-v` the shell shows what it reads, and reads our trap where the command calls `exit`.
+    let ours = |command: &str| session.run(command).0.lines().filter(|line| line.contains("hostel")).count();
+    assert_eq!([ours("set -v\n:"), ours("set -v\n(exit 4)"), ours("set -v\nexit 4")], [0, 0, 1]);
     assert_eq!(session.run("echo on").0, "on\n");
     let _ = session.run("set -ak; PLAIN=1");
     session.warm_up();
@@ -215,7 +219,13 @@ fn the_same_is_kept_of_a_command_that_ends_in_its_own_way() {
         ("cd /usr; export A=1\nif then", "/usr 1"),
         ("cd /usr; export A=1; set -e; false; cd /", "/usr 1"),
         ("cd /usr; export A=1; exec true", "/var/tmp "),
-        ("cd /usr; export A=1; trap : EXIT", "/var/tmp "),
+        ("cd /usr; export A=1; trap : EXIT", "/usr 1"),
+        ("cd /usr; export A=1; trap - EXIT", "/usr 1"),
+        ("cd /usr; trap 'export A=1; false' EXIT; false", "/usr 1"),
+        ("cd /usr; export A=1; trap 'exit 9' EXIT; (exit 3)", "/usr 1"),
+        ("set -xeu; cd /usr; export A=1; trap 'echo its $?' EXIT ERR DEBUG; :", "/usr 1"),
+        ("cd /usr; export A=1; trap : EXIT; exit 3", "/var/tmp "),
+        ("set -e; cd /usr; export A=1; trap : EXIT; false", "/var/tmp "),
         ("cd /usr; export A=1; kill -9 $$", "/var/tmp "),
         ("cd /usr; export A=1; kill -TERM $$", "/var/tmp "),
         ("cd /usr; export A=1; kill -INT $$", "/var/tmp "),
@@ -226,10 +236,60 @@ fn the_same_is_kept_of_a_command_that_ends_in_its_own_way() {
     for (command, kept) in endings {
         for warm in [false, true] {
             let session = if warm { Session::warm() } else { Session::new() };
-            let _ = session.run(command);
+            let (_, outcome) = session.run(command);
+            // What is lost is told, and a shell that was killed says so by its exit code.
+            let told = outcome.warnings.iter().any(|line| line.contains("was not kept"));
+            let lost = kept == "/var/tmp " && outcome.ended == Ended::EXITED && !command.starts_with('(');
+            assert_eq!(told, lost, "{command} (warm: {warm}): {outcome:?}");
             assert_eq!(session.run("echo \"$PWD $A\"").0, format!("{kept}\n"), "{command} (warm: {warm})");
         }
     }
+}
+
+/// An `EXIT` trap of a command's own runs once, with the exit code before it, and can change that.
+#[test]
+fn an_exit_trap_is_run_as_by_any_shell() {
+    let cases = [
+        ("trap 'echo bye $?' EXIT; (exit 4)", "bye 4\n", 4),
+        ("trap 'echo bye $?' EXIT; exit 6", "bye 6\n", 6),
+        ("trap 'echo bye $?; exit 9' EXIT; false", "bye 1\n", 9),
+        ("trap 'echo \"it'\\''s $? $0 $#\"\necho \"$(pwd)\"' EXIT; cd /usr", "it's 0 bash 0\n/usr\n", 0),
+        ("trap 'echo one' EXIT; trap 'echo two' EXIT", "two\n", 0),
+        ("set -eu; trap 'false; echo bye' EXIT; :", "", 1),
+        ("trap 'cat' EXIT; exec <<< given", "given\n", 0),
+        ("trap 'trap' EXIT; (:)", "", 0),
+    ];
+    let warm = Session::warm();
+    for (command, output, code) in cases {
+        for session in [&warm, &Session::new()] {
+            let (printed, outcome) = session.run(command);
+            // Whose trap looks for traps finds ours, and one more `set -e` than there was is not in force.
+            let wanted = if command.contains("'trap'") { printed.as_str() } else { output };
+            assert_eq!((printed.as_str(), outcome.exit_code), (wanted, code), "{command}: {outcome:?}");
+        }
+        warm.run("cd /var/tmp");
+    }
+}
+
+/// What is left of a resident that has ended is gone before anybody runs another command.
+#[test]
+fn a_resident_that_ends_leaves_no_zombie() {
+    let session = Session::warm();
+    let number = session.run(&format!("{FIND}echo $found")).0;
+    let own = std::process::id();
+    let state = || std::fs::read_to_string(format!("/proc/{}/stat", number.trim())).unwrap_or_default();
+    let is_ours =
+        || state().split(") ").nth(1).is_some_and(|rest| rest.split(' ').nth(1) == Some(&own.to_string()));
+    assert!(is_ours(), "{number}");
+    // As it ends itself when it has been idle for long.
+    let killed = std::process::Command::new("kill").args(["-KILL", number.trim()]).status().unwrap();
+    assert!(killed.success());
+    let until = Instant::now() + Duration::from_secs(10);
+    while is_ours() {
+        assert!(Instant::now() < until, "{}", state());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(session.run("echo on").0, "on\n");
 }
 
 #[test]

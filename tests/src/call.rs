@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::Write;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hostel::exec::{Cancel, Collector, Kept, Outputs, Size, Terminal};
@@ -29,7 +29,9 @@ pub struct Call {
     pub(crate) terminal: Option<Size>,
     pub(crate) typed: Vec<u8>,
     pub(crate) interrupted: bool,
+    pub(crate) cancel: Option<Arc<Cancel>>,
     pub(crate) kept_only: Option<usize>,
+    pub(crate) spilled_only: Option<u64>,
 }
 
 /// Runs `command` where the session stands.
@@ -102,10 +104,24 @@ impl Call {
         self
     }
 
+    /// Lets it be cancelled by this.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Arc<Cancel>) -> Self {
+        self.cancel = Some(cancel);
+        self
+    }
+
     /// Keeps no more of its output than head and tail, so many bytes of them.
     #[must_use]
     pub fn kept_only(mut self, bytes: usize) -> Self {
         self.kept_only = Some(bytes);
+        self
+    }
+
+    /// Lets the file of its whole output hold no more than so many bytes.
+    #[must_use]
+    pub fn spilled_only(mut self, bytes: u64) -> Self {
+        self.spilled_only = Some(bytes);
         self
     }
 }
@@ -223,7 +239,7 @@ impl Ran {
 pub(crate) struct Watching {
     start: Instant,
     deadline: Instant,
-    cancel: Cancel,
+    cancel: Arc<Cancel>,
     interrupted: bool,
     seen: Mutex<Seen>,
 }
@@ -237,7 +253,8 @@ struct Seen {
 }
 
 impl Watching {
-    pub(crate) fn new(call: &Call, outputs: Outputs, terminal: Option<Terminal>) -> Self {
+    pub(crate) fn new(call: &Call, mut outputs: Outputs, terminal: Option<Terminal>) -> Self {
+        outputs.each = call.spilled_only.unwrap_or(outputs.each);
         let start = Instant::now();
         let kept = call.kept_only.unwrap_or(KEPT);
         let seen = Seen {
@@ -249,7 +266,10 @@ impl Watching {
         Self {
             start,
             deadline: start + call.limit.unwrap_or(LIMIT),
-            cancel: Cancel::new().expect("there are descriptors left"),
+            cancel: call
+                .cancel
+                .clone()
+                .unwrap_or_else(|| Arc::new(Cancel::new().expect("there are descriptors left"))),
             interrupted: call.interrupted,
             seen: Mutex::new(seen),
         }

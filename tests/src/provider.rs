@@ -114,6 +114,27 @@ impl Subject {
         Self { task: self.task.clone(), ..Self::at(Arc::clone(home), backend, isolation) }
     }
 
+    /// Opens the same provider once more, with a session of its own that begins with this login file, in which `DIR` stands for the
+    /// directory where it and the session are. No other session of the home may begin meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the file cannot be written.
+    #[must_use]
+    pub fn logging_in(&self, file: &str) -> Self {
+        let session = self.session(&format!("{} {}", self.task, self.unique()));
+        let dir = session.run("pwd").exits(0).text();
+        let dir = dir.trim_end();
+        let _ = session.run(Call::new("cat > login").stdin(file.replace("DIR", dir))).prints("");
+        let config = self.home().config();
+        let own: Vec<&str> = config.lines().filter(|line| !line.contains("shell_init_files")).collect();
+        let (before, after) =
+            own.split_at(own.iter().position(|line| *line == "terminal:").expect("it is there") + 1);
+        let files = format!("  shell_init_files: ['{dir}/login']");
+        self.home().set_config([before, &[&files], after].concat().join("\n") + "\n");
+        session.again()
+    }
+
     /// Takes another session.
     #[must_use]
     pub fn session(&self, task: &str) -> Self {

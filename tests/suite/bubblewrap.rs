@@ -68,7 +68,7 @@ in_both_isolations! {
         assert_eq!(ran.text(), "a\n");
         let left = Command::new("pgrep").args(["-f", &format!("sleep 797[12].{own}")]).output().unwrap();
         assert!(left.stdout.is_empty(), "{left:?}");
-        home.hostel(&["exec", "--cwd", "/nope", "--", "true"]).fails(125, "does not exist");
+        home.hostel(&["exec", "--cwd", "/nope", "--", "true"]).fails(126, "does not exist");
     }
 }
 
@@ -172,8 +172,8 @@ in_both_isolations! {
             "deep\n"
         );
         assert_eq!(home.hostel(&["exec", "--cwd", "/usr/bin", "--", "pwd"]).expect(0).text(), "/usr/bin\n");
-        home.hostel(&["exec", "--cwd", "/workspace/out", "--", "true"]).fails(125, "does not exist");
-        home.hostel(&["exec", "--cwd", home.path().to_str().unwrap(), "--", "true"]).fails(125, "does not exist");
+        home.hostel(&["exec", "--cwd", "/workspace/out", "--", "true"]).fails(126, "does not exist");
+        home.hostel(&["exec", "--cwd", home.path().to_str().unwrap(), "--", "true"]).fails(126, "does not exist");
     }
 }
 

@@ -155,7 +155,14 @@ fn variables_and_directory_are_for_one_call() {
     home.hostel(&["exec", "--env", "NOT_THERE_AT_ALL", "--", "true"]).fails(2, "`--env NOT_THERE_AT_ALL`");
     home.hostel(&["exec", "--env", "A;touch p=1", "--", "true"])
         .fails(125, "is not the name of an environment variable");
-    home.hostel(&["exec", "--cwd", "$(touch pwned)", "--", "true"]).fails(125, "does not exist");
+    home.hostel(&["exec", "--cwd", "$(touch pwned)", "--", "true"]).fails(126, "does not exist");
+    let object = home.exec_json(&["--cwd", "/no/such"], "true");
+    assert_eq!(
+        (&object["exit_code"], &object["error"]["kind"]),
+        (&126.into(), &"bad_cwd".into()),
+        "{object}"
+    );
+    assert!(object["ended"].is_null(), "{object}");
     assert!(!home.path().join("pwned").exists());
 }
 
@@ -228,7 +235,7 @@ fn functions_of_the_starters_do_not_stand_in_for_the_shells_own() {
 fn a_wrong_start_is_an_error_and_not_another_directory() {
     let home = Home::new();
     let _ = home.hostel(&["config", "set", "terminal.cwd", "/nope"]).expect(0);
-    home.exec("pwd").fails(125, "the directory `/nope`, in which the session starts, does not exist");
+    home.exec("pwd").fails(126, "the directory `/nope`, in which the session starts, does not exist");
     let _ = home.hostel(&["config", "unset", "terminal.cwd"]).expect(0);
     let gone = home.path().join("gone");
     fs::create_dir(&gone).unwrap();
@@ -240,7 +247,7 @@ fn a_wrong_start_is_an_error_and_not_another_directory() {
     );
     command.args(["-c", &script]).env("HOSTEL_HOME", home.path());
     // Only who needs it is refused.
-    let ran = finish(command, b"").expect(125);
+    let ran = finish(command, b"").expect(126);
     assert_eq!(ran.stdout, b"/\n", "{ran:?}");
     let reason = format!("the directory `{}`, in which the session starts", gone.display());
     assert!(ran.stderr.contains(&reason), "{ran:?}");
@@ -260,7 +267,7 @@ fn nothing_of_a_name_reaches_the_terminal_as_a_control() {
     let _ = home.exec("mkdir $'d\\e[2Jx' && cd $'d\\e[2Jx' && rmdir ../$'d\\e[2Jx'").expect(0);
     let ran = home.exec("true").expect(0);
     assert!(ran.stderr.starts_with("warning: the directory") && !ran.stderr.contains('\u{1b}'), "{ran:?}");
-    let ran = home.hostel(&["exec", "--cwd", "/\u{1b}]0;x\u{7}\nsecond", "--", "true"]).expect(125);
+    let ran = home.hostel(&["exec", "--cwd", "/\u{1b}]0;x\u{7}\nsecond", "--", "true"]).expect(126);
     assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{ran:?}");
     assert!(!ran.stderr.contains('\u{1b}') && ran.stderr.lines().count() == 2, "{ran:?}");
 }

@@ -16,6 +16,7 @@ mod install;
 mod install_git;
 mod killed;
 mod limits;
+mod login;
 mod manifests;
 mod mcp;
 mod mcp_lifetimes;

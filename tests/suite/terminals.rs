@@ -34,7 +34,7 @@ on_every_backend! {
             let ran = home.hostel(&["exec", "--pty", "--", command]);
             assert_eq!(ran.code, code, "{command}: {ran:?}");
         }
-        home.hostel(&["exec", "--pty", "--cwd", "/no/such", "--", "true"]).fails(125, "does not exist");
+        home.hostel(&["exec", "--pty", "--cwd", "/no/such", "--", "true"]).fails(126, "does not exist");
     }
 
     fn the_object_holds_what_the_terminal_showed(home) {

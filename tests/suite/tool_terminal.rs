@@ -53,7 +53,13 @@ fn expect(value: &Value, exit_code: i32, output: &str) {
 /// Requires that nothing was run, and returns why.
 #[track_caller]
 fn refused(value: &Value, status: &str) -> String {
-    assert_eq!((&value["exit_code"], &value["output"]), (&json!(-1), &json!("")), "{value}");
+    refused_as(value, status, -1)
+}
+
+/// As [`refused`], where nothing was run for a reason that has an exit code.
+#[track_caller]
+fn refused_as(value: &Value, status: &str, exit_code: i32) -> String {
+    assert_eq!((&value["exit_code"], &value["output"]), (&json!(exit_code), &json!("")), "{value}");
     assert_eq!(value["status"], status, "{value}");
     value["error"].as_str().unwrap().to_owned()
 }
@@ -150,7 +156,8 @@ on_every_backend_by_both_roads! {
         expect(&terminal(home, &json!({ "command": "pwd", "workdir": "inner" })), 0, &format!("{here}/inner\n"));
         expect(&terminal(home, &json!({ "command": "pwd", "workdir": "" })), 0, &format!("{here}\n"));
         for wrong in ["no/such/dir", "-", "--help"] {
-            let why = refused(&terminal(home, &json!({ "command": "echo ran", "workdir": wrong })), "error");
+            let value = terminal(home, &json!({ "command": "echo ran", "workdir": wrong }));
+            let why = refused_as(&value, "error", 126);
             assert!(why.contains("directory"), "{why}");
         }
         for (wrong, named) in [

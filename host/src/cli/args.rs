@@ -121,7 +121,7 @@ pub(super) enum Command {
     hostel exec --task build --timeout 600 -- make\n  \
     hostel exec --env RUST_LOG=debug --env HOME --cwd /srv -- ./run\n  \
     git diff | hostel exec --stdin --json -- 'patch -p1'\n  hostel exec --pty -- python3\n\n\
-    Exit codes: the command's own; 124 timed out, 125 Hostel failed, 126 refused, 128+N killed by signal N,\n\
+    Exit codes: the command's own; 124 timed out, 125 Hostel failed, 126 no such directory, 128+N killed by signal N,\n\
     130 interrupted, 2 wrong usage"
 )]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]

@@ -13,11 +13,17 @@ use super::print::say;
 use super::tty;
 use super::typing::Typing;
 use crate::exec::clean::{Clean, Options};
-use crate::exec::{Cancel, Collector, Paced, Patience, Report, Screen, Terminal};
+use crate::exec::{Cancel, Collector, Paced, Patience, Report, Screen, Terminal, exit_code_of};
 use crate::world::World;
 
 /// Hostel itself failed.
 pub(super) const FAILED: u8 = 125;
+
+/// Returns the exit code where a call has failed.
+pub(super) fn failed(error: &Error) -> u8 {
+    exit_code_of(error).and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED)
+}
+
 /// Nobody reads our output any more: what a shell reports of a program in that place (128 + `SIGPIPE`).
 const CLOSED: u8 = 141;
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use hostel_plugin_api::{Ended, Error, ErrorKind, ExecRequest, Stdin};
 
 use super::args::Exec;
-use super::call::{FAILED, Io, Sink, on_terminal, starting, undelivered};
+use super::call::{FAILED, Io, Sink, failed, on_terminal, starting, undelivered};
 use super::failure::Failure;
 use super::print::{Out, say};
 use super::sudo::sudo;
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: Exec) -> u8 {
         Ok(code) => *code,
         Err(error) => {
             report.failed(error);
-            FAILED
+            failed(error)
         }
     };
     if json && let Err(error) = Out::stdout().json(&report) {

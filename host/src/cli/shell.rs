@@ -11,7 +11,7 @@ use clap::Args;
 use hostel_plugin_api::{Ended, Error, ErrorKind, ExecOutcome, ExecRequest};
 
 use super::args::seconds;
-use super::call::{FAILED, Io, Sink, on_terminal, undelivered};
+use super::call::{FAILED, Io, Sink, failed, on_terminal, undelivered};
 use super::failure::Failure;
 use super::print::{Out, say};
 use super::shell_input::{Input, Told};
@@ -28,8 +28,8 @@ use crate::world::{Options, World};
 /// How long a person's command may take: they end it themselves. An editor is open for days.
 const PERSONS_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How long finding out where the session stands may take.
-const LOOK_LIMIT: Duration = Duration::from_secs(30);
+/// How long finding out where the session stands may take: one that begins reads its login files then.
+const LOOK_LIMIT: Duration = Duration::from_secs(60);
 
 /// More than any path has, in bytes.
 const LONGEST_PATH: u32 = 64 * 1024;
@@ -193,8 +193,8 @@ impl Session<'_> {
         let (outcome, lost) = match ran {
             Ok(ran) => ran,
             Err(error) => {
+                self.code = failed(&error);
                 Failure::from(error).print();
-                self.code = FAILED;
                 return None;
             }
         };

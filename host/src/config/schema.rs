@@ -156,7 +156,7 @@ pub const KEYS: &[Declared] = &[
         "terminal.auto_source_bashrc",
         Holds::Boolean,
         "true",
-        "whether a session reads the login files when it begins",
+        "whether a session reads the login files before its first command",
     ),
     key("terminal.backend", Holds::Backend, "local", "where commands run"),
     key("terminal.backends.*", Holds::Section, "", "settings of one backend"),

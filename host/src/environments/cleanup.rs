@@ -12,9 +12,10 @@ use hostel_plugin_api::shell::end_calls;
 use hostel_plugin_api::{Error, ErrorKind};
 use serde::Serialize;
 
+use super::call_id::calls_of;
 use super::create::{Purpose, request};
 use super::ledger::{Claim, Ledger};
-use super::live::{CLEANUP_LIMIT, calls_of};
+use super::live::CLEANUP_LIMIT;
 use crate::policy::approvals::Store;
 use crate::registry::Entry;
 use crate::world::World;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use hostel_plugin_api::shell::StripList;
 use hostel_plugin_api::{CreateEnvironment, Environment, Error, ErrorKind};
 
-use super::live::calls_of;
+use super::call_id::calls_of;
 use crate::config::declared;
 use crate::registry::{Entry, Flags, Provider};
 use crate::world::World;

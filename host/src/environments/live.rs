@@ -4,19 +4,20 @@
 //! not hold up those for other tasks.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use hostel_plugin_api::shell::end_call;
-use hostel_plugin_api::{Environment, Error, ErrorKind, ExecOutcome, ExecRequest};
+use hostel_plugin_api::{Ended, Environment, Error, ErrorKind, ExecOutcome, ExecRequest};
 
+use super::call_id::{call_id, login_of};
 use super::create::create;
 use super::ledger::{InUse, Known, Ledger};
 use super::reaper::Seen;
 use super::running::{self, Ran, SharedIo};
-use crate::guard::Guard;
+use crate::guard::{Guard, Watching};
 use crate::policy;
 use crate::policy::sudo::{Place as SudoPlace, Prepared, Sudo};
 use crate::registry::{Entry, Origin};
@@ -52,9 +53,13 @@ impl Default for Place {
     }
 }
 
+/// What guards the login files that an environment's first command has read.
+type Login = Arc<Mutex<Option<Watching<'static>>>>;
+
 /// One call on an environment, which is in use until this is dropped.
 struct Entered {
     environment: Arc<dyn Environment>,
+    login: Login,
     /// The id of the environment, if the ledger has it.
     id: Option<String>,
     _in_use: Option<InUse>,
@@ -81,6 +86,7 @@ impl Drop for Flight {
 /// One environment of this process.
 struct Live {
     environment: Arc<dyn Environment>,
+    login: Login,
     /// None where the ledger cannot be written to: other processes then do not know of its use.
     known: Option<Known>,
 }
@@ -127,6 +133,7 @@ impl Environments {
         place.made.store(true, Ordering::SeqCst);
         Ok(Entered {
             environment: Arc::clone(&live.environment),
+            login: Arc::clone(&live.login),
             id: live.known.as_ref().map(|known| known.id().to_owned()),
             _in_use: in_use.filter(|_| !self.background),
             _flight: flight,
@@ -169,7 +176,11 @@ impl Environments {
         let io = sudo.as_ref().map_or_else(|| Arc::clone(io), Prepared::io);
         let named = |error: Error| error.with_context(format_args!("backend `{}`", entry.name()));
         let mut outcome = match running::run(environment, request, &io, ours).map_err(named)? {
-            Ran::Answered(Ok(outcome)) => outcome,
+            Ran::Answered(Ok(outcome)) => {
+                // Whoever was not ended has come as far as its command.
+                drop(lock(&entered.login).take_if(|_| !is_ended(&outcome)));
+                outcome
+            }
             Ran::Answered(Err(error)) => {
                 if error.kind() == ErrorKind::CRASHED {
                     // Before anything is cleaned up under it.
@@ -360,32 +371,20 @@ fn make(world: &World, entry: &Entry, task: &str) -> Result<(Live, Option<InUse>
             }
         }
     };
-    // A shell session reads the login files now, under an id of this form.
-    let login = known.as_ref().map(|known| format!("{}login", calls_of(known.id())));
-    let _watching = login.as_deref().map(|id| Guard::shared().watch(id));
     let environment: Arc<dyn Environment> =
         Arc::from(create(world, entry, task, known.as_ref().map(Known::id))?);
-    Ok((Live { environment, known }, in_use))
+    let login = known.as_ref().map(|known| Guard::shared().watch(&login_of(known.id())));
+    Ok((Live { environment, login: Arc::new(Mutex::new(login)), known }, in_use))
+}
+
+/// Returns whether a call was ended from outside.
+fn is_ended(outcome: &ExecOutcome) -> bool {
+    matches!(outcome.ended, Ended::TIMEOUT | Ended::INTERRUPTED)
 }
 
 /// Begins a call. None where the environment was cleaned up.
 fn begin(known: &Known) -> Result<Option<InUse>, Error> {
     known.begin().map_err(|error| Error::io("failed to take the environment into use", &error).not_started())
-}
-
-/// Makes a name for a call that no other has. It begins with that of its environment, so that what calls have left behind is
-/// found when the environment ends.
-fn call_id(environment: Option<&str>) -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let since = UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos());
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let own = format!("{:x}_{since:x}_{count:x}", std::process::id());
-    environment.map_or_else(|| own.clone(), |id| format!("{}{own}", calls_of(id)))
-}
-
-/// Returns how the names of all calls on an environment begin.
-pub(super) fn calls_of(id: &str) -> String {
-    format!("e{id}_")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,10 +3,12 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `live.rs`, `running.rs`, `threads.rs`, `terminal.rs` | those of this process, the calls on them, and calls on a terminal |
+//! | `call_id.rs` | what calls are called |
 //! | `create.rs` | what a provider is told of the one that it is to make |
 //! | `ledger.rs`, `identity.rs`, `in_use.rs` | what all processes of the host know of each |
 //! | `cleanup.rs`, `reaper.rs`, `idle.rs` | their end: asked for, and after a while |
 
+mod call_id;
 pub mod cleanup;
 mod create;
 mod identity;

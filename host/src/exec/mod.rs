@@ -18,7 +18,7 @@ pub(crate) use cancel::ignored_signals;
 pub use collect::{Collector, Kept};
 pub use outputs::Outputs;
 pub use paced::{Paced, Patience};
-pub use report::{Report, ReportError};
+pub use report::{Report, ReportError, exit_code_of};
 pub use screen::Screen;
 pub use terminal::{Size, Terminal};
 pub use words::{in_quotes, join};

@@ -1,17 +1,26 @@
 //! What `hostel exec --json` prints.
 
-use hostel_plugin_api::{Ended, Error, ExecOutcome};
+use hostel_plugin_api::{Ended, Error, ErrorKind, ExecOutcome};
 use serde::Serialize;
 
 use super::collect::Kept;
 use crate::signals::signal_name;
+
+/// The exit code of a command whose working directory is missing: it cannot be executed there.
+const NO_DIRECTORY: i32 = 126;
+
+/// Returns the exit code that a failure of Hostel's has as if it were a shell's, if there is one.
+#[must_use]
+pub fn exit_code_of(error: &Error) -> Option<i32> {
+    (error.kind() == ErrorKind::BAD_CWD).then_some(NO_DIRECTORY)
+}
 
 /// One object for one command.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Standard output and standard error, merged.
     pub output: String,
-    /// The command's exit code; none where Hostel itself failed.
+    /// The command's exit code; none where Hostel itself failed, but for a working directory that is missing: 126.
     pub exit_code: Option<i32>,
     /// `exited`, `signal`, `timeout`, `interrupted` or `lost`; none where nothing was started.
     pub ended: Option<&'static str>,
@@ -101,6 +110,7 @@ impl Report {
 
     /// Adds why there is no exit code.
     pub fn failed(&mut self, error: &Error) {
+        self.exit_code = exit_code_of(error);
         self.ended = error.may_have_started().then_some(Ended::LOST.as_str());
         self.error = Some(ReportError {
             kind: error.kind().as_str().to_owned(),

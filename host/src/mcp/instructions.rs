@@ -93,7 +93,8 @@ fn here(client: &Client, flags: &Flags) -> hints::Place {
 fn there(client: &Arc<Client>) -> Option<hints::Place> {
     let call = Call::new().ok()?;
     let _flight = client.calls.begin(call.cancel());
-    match Script::new(hints::LOOK).limit(LOOKING).most(64 * 1024).run(&client.session, &call) {
+    let script = Script::new(hints::LOOK).without_login().limit(LOOKING).most(64 * 1024);
+    match script.run(&client.session, &call) {
         Ok(ran) => hints::Place::read(&ran.output),
         Err(error) => {
             tracing::debug!(%error, "failed to look around");

@@ -24,6 +24,9 @@ use crate::world::World;
 /// Long enough for any process. Without a deadline the default one would hold.
 const DEADLINE: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
+/// How long it may take to look where the command will run: a session that begins reads its login files then.
+const LOOKING: Duration = Duration::from_secs(60);
+
 /// What is needed to make the call.
 pub(super) struct Call {
     pub(super) environments: Arc<Environments>,
@@ -47,12 +50,16 @@ impl Call {
 
     fn run(self, io: &Arc<CallIo>) -> Result<ExecOutcome, Error> {
         let Self { environments, world, entry, task, request, terminal } = self;
-        // Made before anybody waits for the command to start.
-        environments.get(&world, &entry, &task)?;
+        let looking: SharedIo = Arc::new(Looking { io: Arc::clone(io), until: Instant::now() + LOOKING });
+        // Before anybody waits for the command to start. Login files are read now, too, and a wrong directory is found.
+        let mut look = ExecRequest::new(":");
+        look.cwd.clone_from(&request.cwd);
+        look.run_in_background();
+        let place = environments.execute(&world, &entry, &task, look, &looking)?;
         if io.cancelled() {
             return Err(Error::new(ErrorKind::CANCELLED, "it was ended before it began").not_started());
         }
-        io.calling();
+        io.calling(place);
         let shared: SharedIo = Arc::<CallIo>::clone(io);
         match terminal {
             Some((ours, commands)) => {
@@ -105,6 +112,8 @@ impl Output {
 #[derive(Default)]
 struct Progress {
     calling: Option<Instant>,
+    /// What came of looking where it will run.
+    place: Option<ExecOutcome>,
     started: bool,
     ended: bool,
     outcome: Option<Result<ExecOutcome, Error>>,
@@ -150,8 +159,15 @@ impl CallIo {
         lock(&self.output).log.complaint()
     }
 
-    fn calling(&self) {
-        lock(&self.progress).calling = Some(Instant::now());
+    /// Takes what came of looking where the command runs, once that is known.
+    pub(super) fn take_place(&self) -> Option<ExecOutcome> {
+        lock(&self.progress).place.take()
+    }
+
+    fn calling(&self, place: ExecOutcome) {
+        let mut progress = lock(&self.progress);
+        (progress.calling, progress.place) = (Some(Instant::now()), Some(place));
+        drop(progress);
         self.bell.ring();
     }
 
@@ -209,6 +225,30 @@ impl ExecIo for CallIo {
 
     fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+}
+
+/// The keeper's side of looking where the command will run. It hears nothing of it.
+struct Looking {
+    io: Arc<CallIo>,
+    until: Instant,
+}
+
+impl ExecIo for Looking {
+    fn output(&self, _: &[u8]) -> Flow {
+        Flow::Continue
+    }
+
+    fn cancelled(&self) -> bool {
+        self.io.cancelled()
+    }
+
+    fn cancel_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.io.cancel_fd()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.until)
     }
 }
 

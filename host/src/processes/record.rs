@@ -154,7 +154,7 @@ pub struct Record {
     pub backend: String,
     /// The task in whose environment it runs.
     pub task: String,
-    /// The directory that was asked for.
+    /// The directory in which it was started.
     pub cwd: Option<String>,
     /// The size of its terminal, if it has one.
     pub pty: Option<PtySize>,
@@ -218,7 +218,10 @@ impl Record {
                 self.exit_code = Some(outcome.exit_code);
                 self.signal = outcome.signal;
                 self.status = Status::Exited;
-                self.warnings.extend(outcome.warnings.iter().cloned());
+                // Some were told when it was looked where it would run.
+                let known = std::mem::take(&mut self.warnings);
+                let new = outcome.warnings.iter().filter(|line| !known.contains(line)).cloned();
+                self.warnings = known.iter().cloned().chain(new).collect();
                 outcome.ended.as_str()
             }
             Err(error) => {

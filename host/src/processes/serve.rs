@@ -186,6 +186,11 @@ impl Service {
 
     /// Acts on what the call has come to.
     fn look_at_call(&mut self, ears: &mut Ears) {
+        if let Some(place) = self.parts.io.take_place() {
+            self.parts.record.cwd = place.cwd.or(self.parts.record.cwd.take());
+            self.parts.record.warnings.extend(place.warnings);
+            self.save();
+        }
         for event in self.parts.io.take_events() {
             // What matches too often is told by its end instead.
             self.parts.record.notify |= matches!(event, Event::Disabled { .. });
@@ -285,13 +290,12 @@ impl Service {
         }
         let unknown = || Err(Error::new(ErrorKind::LOST, "its keeper could not wait for it"));
         let outcome = self.outcome.take().unwrap_or_else(unknown);
-        if !self.reported
-            && let Err(error) = &outcome
-        {
-            let _ = ears.link.as_mut().map(|link| link.write_all(&line(&Report::from(error))));
-        }
         if self.abandoned.is_some() || (!self.reported && outcome.is_err()) {
+            // Whoever is told may look for it at once.
             self.folder.remove();
+            if let (false, Err(error)) = (self.reported, &outcome) {
+                let _ = ears.link.as_mut().map(|link| link.write_all(&line(&Report::from(error))));
+            }
             return;
         }
         let complaint = self.parts.io.complaint();

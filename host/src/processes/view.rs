@@ -24,7 +24,7 @@ pub struct View {
     pub backend: String,
     /// The task in whose environment it runs.
     pub task: String,
-    /// The directory that was asked for.
+    /// The directory in which it was started.
     pub cwd: Option<String>,
     /// When it was started, in seconds since 1970.
     pub started_at: f64,

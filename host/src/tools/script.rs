@@ -25,6 +25,7 @@ pub struct Script {
     stdin: Stdin,
     limit: Duration,
     most: usize,
+    waits_for_login: bool,
 }
 
 /// What came of it.
@@ -45,7 +46,14 @@ impl Script {
     #[must_use]
     pub fn new(text: &'static str) -> Self {
         let (limit, most) = (Duration::from_secs(60), 16 * 1024 * 1024);
-        Self { text, env: Vec::new(), stdin: Stdin::default(), limit, most }
+        Self { text, env: Vec::new(), stdin: Stdin::default(), limit, most, waits_for_login: true }
+    }
+
+    /// Lets it run although the session has not read its login files yet, which then are left to the first that wants them.
+    #[must_use]
+    pub fn without_login(mut self) -> Self {
+        self.waits_for_login = false;
+        self
     }
 
     /// Sets a variable. Names begin with `HOSTEL_`.
@@ -102,6 +110,9 @@ impl Script {
         let mut request = ExecRequest::new(command);
         request.env = self.env;
         request.stdin = self.stdin;
+        if !self.waits_for_login {
+            request.skip_login();
+        }
         let sink = Arc::new(Sink {
             call: call.unheard(),
             deadline: Instant::now() + self.limit,

@@ -85,7 +85,7 @@ impl Session {
         self.host.execute_on(&self.entry, &self.task, request, io)
     }
 
-    /// Makes the session's environment if there is none, so that its login files do not eat up the time of a command.
+    /// Makes the session's environment if there is none, so that its making does not eat up the time of a command.
     ///
     /// # Errors
     ///

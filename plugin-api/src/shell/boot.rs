@@ -4,8 +4,8 @@
 //! reads the session's prelude and then the command from descriptor 3, closes it, and evaluates the command as one word, so that
 //! here-documents, unbalanced quotes and trailing backslashes mean what they would in `sh -c`. At its exit the shell writes
 //! down where it stands, what it exports, and, where it is bash, its options, aliases and functions. That is an `EXIT` trap of
-//! ours, which a command may replace by its own; its changes to the session are then lost, and nothing else. The same
-//! holds for a command that replaces the shell (`exec`) or is killed.
+//! ours, which a command may replace by its own. One that then comes to its end has its trap run by us, and ours set behind it; of one that calls
+//! `exit` instead, replaces the shell (`exec`) or is killed, the changes to the session are lost, and nothing else.
 //!
 //! The record goes to a file that is opened only then, so that the command finds no descriptor to write to. Nothing in it
 //! decides about success: the exit code comes from the kernel.
@@ -22,18 +22,22 @@ use super::transport::Shell;
 /// Ends a record that was written to its end.
 pub(super) const END_MARK: &[u8] = b"end";
 
-/// The trap begins with a line of its own: under `set -v`, bash prints each line of it that it reads, and so only this one.
+/// Begins the options that were on before the command, in a record of a shell that was started.
+pub(super) const BEFORE: u8 = 2;
+
+/// Begins the `EXIT` trap that a command has left.
+pub(super) const TRAP: u8 = 3;
+
+/// The trap begins with a line of its own: under `set -v`, bash prints each line of it that it reads, and so only this one, if the command
+/// calls `exit`. At the command's end `-v` is turned off before.
 const FIRST: &str = r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=$SHELLOPTS/$BASHOPTS; \builtin set +vxu; __hostel_record=";
 
-/// What follows, up to the options that were on before the command. A copy of the shell that a signal ends before it has become a
-/// program comes here too, and must not write. What bash writes down is `pwd`, exports, options before and after, aliases, names of
-/// functions, and, if there are any, their list and each of them: every one ended by NUL.
+/// What follows, up to the file. A copy of the shell that a signal ends before it has become a
+/// program comes here too, and must not write. What bash writes down is `pwd`, exports, options, aliases, names of
+/// functions, and, if there are any, their list and each of them: every one ended by NUL. The file is opened only then, and nothing is cut off
+/// of it: some file systems wait for the disk when such a file is closed.
 const SECOND: &str = r#"; } >/dev/null 2>&1
-{ \builtin test "$BASHPID" = "$$" || \builtin exit; \builtin trap "" XFSZ; \builtin pwd; \builtin printf "\0"; \builtin export -p; \builtin printf "\0%s\0%s\0" "#;
-
-/// The rest of it, up to the file. It is opened only then, and nothing is cut off of it: some file systems wait for the disk when such a
-/// file is closed.
-const THIRD: &str = r#" "$__hostel"; \builtin alias -p; \builtin printf "\0"; \builtin compgen -A function && \builtin shopt -u expand_aliases && \builtin eval "#;
+{ \builtin test "$BASHPID" = "$$" || \builtin exit; \builtin trap "" XFSZ; \builtin pwd; \builtin printf "\0"; \builtin export -p; \builtin printf "\0%s\0" "$__hostel"; \builtin alias -p; \builtin printf "\0"; \builtin compgen -A function && \builtin shopt -u expand_aliases && \builtin eval "#;
 
 /// Writes down functions, which most sessions have none of. It is parsed once no alias is in force. The list goes to the record and is
 /// read back from there, which spares a process.
@@ -47,31 +51,57 @@ const PRELUDE: &str =
 /// none that would have to be taken away first: that would be part of what a syntax error shows.
 const COMMAND: &str = "IFS= builtin read -r -d '' BASH_EXECUTION_STRING <&3; exec 3<&-; builtin export -n BASH_EXECUTION_STRING; builtin eval -- \"$BASH_EXECUTION_STRING\"";
 
+/// Writes down the options that are on before the command.
+const NOTE: (&str, &str) =
+    (r#"{ builtin printf "\2%s\0" "$SHELLOPTS/$BASHOPTS"; } 2>/dev/null >>"#, " || builtin :; ");
+
+/// What comes once the command has come to its end, and so before any trap, up to the file: tracing is over, and the trap goes to the record and is read back,
+/// which spares a process.
+const AFTER: &str = r"; { __hostel_code=$? __hostel_flags=$-; \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel_record=";
+
+/// The rest of it, up to our trap: if there is another one, that is run here, with the exit code before it, and ours takes its place.
+const OWN_TRAP: &str = r#"; { \builtin printf "\3"; \builtin trap -p EXIT; \builtin printf "\0"; } >>"$__hostel_record"; { IFS= \builtin read -r -d "" __hostel_trap; IFS= \builtin read -r -d "" __hostel_trap; } <"$__hostel_record"; } >/dev/null 2>&1; case $__hostel_trap in *__hostel_record=*) ;; *) { \builtin trap - ERR; \builtin set +e; \builtin eval "__hostel_list=(${__hostel_trap#?})"; "#;
+
+/// The end.
+const END: &str = r#"case $__hostel_code$__hostel_flags in 0*e*) \builtin set -e;; esac; } >/dev/null 2>&1; (\builtin exit "$__hostel_code"); \builtin eval -- "${__hostel_list[2]-}";; esac; \builtin exit "$__hostel_code""#;
+
 /// Sets the trap that writes the record; `record` is shell text for the file's quoted path.
 fn trap(record: &str) -> String {
     let quoted = |text: &str| quote(OsStr::new(text)).to_string_lossy().into_owned();
     // A line of this script would count as one of the command's.
     let lines = |text: &str| text.split('\n').map(quoted).collect::<Vec<_>>().join("$'\\n'");
     let end = "; \\builtin printf end; } 2>/dev/null >>\"$__hostel_record\" || \\builtin :";
-    let third = [THIRD, &quoted(FUNCTIONS), end].concat();
-    let (first, second, third) = (lines(FIRST), lines(SECOND), lines(&third));
-    format!("builtin trap {first}{record}{second}\"$SHELLOPTS/$BASHOPTS\"{third} EXIT; ")
+    let second = [SECOND, &quoted(FUNCTIONS), end].concat();
+    let (first, second) = (lines(FIRST), lines(&second));
+    format!("builtin trap {first}{record}{second} EXIT; ")
 }
 
 /// Returns the script of a bash that reads what stands on descriptor 3.
 fn bash(record: &OsStr) -> Vec<u8> {
-    // The path may be any bytes, which no text of ours can hold.
-    let script = format!("builtin shopt -s expand_aliases; {PRELUDE}{}{COMMAND}", trap("\0"));
+    // The path may be any bytes, which no text of ours can hold. Within a trap it is quoted twice.
+    let trap = trap("\u{1}");
+    let script = format!(
+        "builtin shopt -s expand_aliases; {PRELUDE}{}\0{}{trap}{COMMAND}{AFTER}\0{OWN_TRAP}{trap}{END}",
+        NOTE.0, NOTE.1
+    );
     let quoted_twice = quote(record);
-    let pieces: Vec<&[u8]> = script.as_bytes().split(|byte| *byte == 0).collect();
-    pieces.join(quoted_twice.as_bytes())
+    let mut bytes = Vec::new();
+    for byte in script.into_bytes() {
+        match byte {
+            0 => bytes.extend_from_slice(record.as_bytes()),
+            1 => bytes.extend_from_slice(quoted_twice.as_bytes()),
+            other => bytes.push(other),
+        }
+    }
+    bytes
 }
 
-/// The trap of a copy, up to the options that were on before the command: it leaves word for the builtin, which writes the record.
-const LEAVE_WORD: &str = r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=";
+/// The trap of a copy: it leaves word for the builtin, which writes the record.
+const LEAVE_WORD: &str =
+    r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=$SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1";
 
-/// Its end.
-const LEFT: &str = r"\ $SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1";
+/// What comes once the command of a copy has come to its end: word is left before any trap, since a trap of its own leaves none.
+const AFTER_COPY: &str = r#"; { __hostel_code=$?; \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel=$SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1; \builtin exit "$__hostel_code""#;
 
 /// Returns the arguments of a bash that makes copies of itself: descriptor 3 is what it is told of the session, 4 the builtin, 5 and 6 the
 /// ends of a pipe, 7 the socket. With `cgroups`, 8 is the cgroup in which it makes one for each copy, and their names begin so. In a copy, descriptor 3 is as for a shell that was started.
@@ -80,14 +110,14 @@ pub(super) fn resident_argv(shell: &Shell, cgroups: Option<&str>) -> Vec<OsStrin
     let serve = format!(
         "builtin test \"${{BASH_VERSINFO[0]}}\" = 5 && builtin enable -f /proc/self/fd/4 hostel_serve || builtin exit 125; exec 3<&- 4<&-; builtin hostel_serve 5 6 7{cgroups} || builtin exit 125; "
     );
-    let quoted = |text: &str| quote(OsStr::new(text)).to_string_lossy().into_owned();
-    let (begin, end) = (quoted(LEAVE_WORD), quoted(LEFT));
-    let trap = format!("builtin trap {begin}\"$SHELLOPTS/$BASHOPTS\"{end} EXIT; ");
-    let script = format!("builtin shopt -s expand_aliases; {PRELUDE}{serve}{PRELUDE}{trap}{COMMAND}");
+    let trap = format!("builtin trap {} EXIT; ", quote(OsStr::new(LEAVE_WORD)).to_string_lossy());
+    let script =
+        format!("builtin shopt -s expand_aliases; {PRELUDE}{serve}{PRELUDE}{trap}{COMMAND}{AFTER_COPY}");
     words(shell, script.into())
 }
 
-/// Returns the arguments of a POSIX shell that does so. It has no prelude, and its functions, aliases and options end with it.
+/// Returns the script of a POSIX shell that does so. It has no prelude, and its functions, aliases and options end with it. A command that
+/// has come to its end is written down before its own trap, since there is no way to know of one.
 fn posix(record: &OsStr) -> Vec<u8> {
     let dump = [
         b"{ trap '' XFSZ; } 2>/dev/null; { pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >>",
@@ -95,11 +125,15 @@ fn posix(record: &OsStr) -> Vec<u8> {
         b" || :",
     ]
     .concat();
+    let once = [b"case ${__hostel-} in ?*) ;; *) ", dump.as_slice(), b";; esac"].concat();
     [
         b"trap ".as_slice(),
-        quote(OsStr::from_bytes(&dump)).as_bytes(),
+        quote(OsStr::from_bytes(&once)).as_bytes(),
         b" EXIT; __hostel=$(command -p cat <&3; echo .); exec 3<&-; ",
         b"eval \"unset __hostel; ${__hostel%.}\"",
+        b"; { __hostel_code=$?; set +vx; } 2>/dev/null; ",
+        &dump,
+        b"; __hostel=$__hostel_code; exit $__hostel",
     ]
     .concat()
 }

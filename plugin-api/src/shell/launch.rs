@@ -18,9 +18,11 @@ use super::environ::{MARK, Variables};
 use super::prelude;
 use super::record::Record;
 use super::resident::{NoCopy, Resident};
+use super::resident_end;
 use super::residents::Residents;
 use super::session::ShellEnvironment;
 use super::session_cgroups::SessionCgroups;
+use super::stat;
 use super::state::SessionState;
 use super::transport::{Launch, Process, Transport};
 use super::tree::Tree;
@@ -75,6 +77,11 @@ impl Kept {
     pub(super) fn let_go(&mut self) {
         self.resident = None;
     }
+
+    /// Lets a resident go that has ended, so that nothing is left of it.
+    pub(super) fn let_go_ended(&mut self) {
+        self.resident.take_if(|resident| resident.has_ended());
+    }
 }
 
 /// What a shell is handed: the command, and a place for its state.
@@ -89,6 +96,8 @@ struct Started {
     /// That in which it is, if there is one.
     cgroup: Option<Cgroup>,
     handed: Handed,
+    /// When a copy was given its command: it was there before.
+    since: Option<u64>,
 }
 
 /// What a call's process has at its first three descriptors.
@@ -119,10 +128,11 @@ impl<T: Transport> ShellEnvironment<T> {
             }
         };
         let streams = Streams { input: stdin, output: output_end, terminal };
-        let Started { process, cgroup, handed } = match self.copied((state, command), plan, &streams)? {
-            Some(copied) => copied,
-            None => self.launched((state, command), plan, &streams)?,
-        };
+        let Started { process, cgroup, handed, since } =
+            match self.copied((state, command), plan, &streams)? {
+                Some(copied) => copied,
+                None => self.launched((state, command), plan, &streams)?,
+            };
         drop(streams);
         if plan.tell_start {
             io.output(b"");
@@ -134,7 +144,7 @@ impl<T: Transport> ShellEnvironment<T> {
                 cgroups.leave(cgroup.clone());
             }
         }
-        let tree = Tree::new(&plan.mark, process.pid, cgroup).fronted(self.transport.is_front());
+        let tree = Tree::new(&plan.mark, process.pid, cgroup, since).fronted(self.transport.is_front());
         let io = &Watched { io, deadline: Some(plan.deadline), script: &handed.script, early: &plan.early };
         let finished = Call { process, tree, output, feed, io }
             .run()
@@ -180,7 +190,7 @@ impl<T: Transport> ShellEnvironment<T> {
                 cgroup.remove();
             }
         })?;
-        Ok(Started { process, cgroup, handed: Handed { script, record } })
+        Ok(Started { process, cgroup, handed: Handed { script, record }, since: None })
     }
 
     /// Takes a copy of the resident shell for the command. None where there is none that would do, and a shell is to be started.
@@ -205,8 +215,9 @@ impl<T: Transport> ShellEnvironment<T> {
             let cgroups = self.cgroups().and_then(SessionCgroups::lend);
             let new = Resident::start(&self.shell, plan.variables, self.outer_marks(), state, cgroups);
             kept.resident = new.ok();
-            if kept.resident.is_some() {
+            if let Some(resident) = &kept.resident {
                 Residents::shared().note(&self.kept);
+                resident_end::watch(&self.kept, resident);
             }
             return Ok(None);
         };
@@ -215,10 +226,11 @@ impl<T: Transport> ShellEnvironment<T> {
         let (input, output) = (streams.input.as_fd(), streams.output.as_fd());
         let output = if streams.terminal { input } else { output };
         let descriptors = [input, output, output, script.as_fd(), record.as_fd()];
+        let since = stat::now();
         match resident.copy(&plan.mark, streams.terminal, descriptors) {
             Ok((process, cgroup)) => {
                 Residents::shared().note(&self.kept);
-                Ok(Some(Started { process, cgroup, handed: Handed { script, record } }))
+                Ok(Some(Started { process, cgroup, handed: Handed { script, record }, since }))
             }
             Err(NoCopy::NotNow) => Ok(None),
             Err(NoCopy::Broken) => {

@@ -1,9 +1,10 @@
 //! The login environment: what the user's own files make of a shell, read once for each session.
 //!
-//! Reading them takes milliseconds where they are small and seconds where they set up a tool for each language, so no command pays
-//! for them: what they leave behind becomes the session's first state. A file that fails, or never ends, must not keep anybody
+//! Reading them takes milliseconds where they are small and seconds where they set up a tool for each language, so no command but the
+//! first pays for them: what they leave behind becomes the session's first state. A file that fails, or never ends, must not keep anybody
 //! from working: the session then has a plain shell, and its first command says so.
 
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::boot::quote;
 use super::transport::Shell;
 use crate::{CreateEnvironment, ExecIo, Flow};
 
-/// How long the files may take.
+/// How long the files may take in all.
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
 
 /// How the id of the call that reads the files ends; it begins as those of all calls of the session.
@@ -64,22 +65,29 @@ impl Login {
     }
 }
 
-/// The caller's side of the call that reads the files: nobody wants its output, but for what we have it say.
-#[derive(Default)]
-pub(super) struct Heard(Mutex<Vec<u8>>);
+/// The caller's side of the call that reads the files: nobody wants its output, but for what we have it say. It is cancelled as the
+/// call for which they are read.
+pub(super) struct Heard<'a> {
+    printed: Mutex<Vec<u8>>,
+    io: &'a dyn ExecIo,
+}
 
 /// More than anybody reads of what login files print, in bytes.
 const MOST_HEARD: usize = 64 * 1024;
 
-impl Heard {
+impl<'a> Heard<'a> {
+    pub(super) fn of(io: &'a dyn ExecIo) -> Self {
+        Self { printed: Mutex::default(), io }
+    }
+
     pub(super) fn bytes(&self) -> Vec<u8> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl ExecIo for Heard {
+impl ExecIo for Heard<'_> {
     fn output(&self, bytes: &[u8]) -> Flow {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         heard.extend_from_slice(bytes);
         let over = heard.len().saturating_sub(MOST_HEARD);
         heard.drain(..over);
@@ -87,7 +95,11 @@ impl ExecIo for Heard {
     }
 
     fn cancelled(&self) -> bool {
-        false
+        self.io.cancelled()
+    }
+
+    fn cancel_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.io.cancel_fd()
     }
 }
 
@@ -111,8 +123,8 @@ const POSIX: [&[&str]; 2] = [&["/etc/profile"], &["\"$HOME/.profile\""]];
 /// Stands before the name of a file that the shell does not understand.
 const BROKEN: &str = "\u{1}hostel:login\u{2}";
 
-/// A file that is missing is the caller's mistake, and shows.
-const MISSING: &str = "exit 66";
+/// The exit code where a file is missing: that is the caller's mistake, and shows.
+pub(super) const MISSING: i32 = 66;
 
 fn usual(groups: &[&[&str]]) -> String {
     let is_bash = groups.len() == BASH.len();
@@ -128,7 +140,7 @@ fn named(file: &str, is_bash: bool) -> String {
         Some(rest) => format!("\"$HOME\"/{}", quote(PathBuf::from(rest).as_os_str()).to_string_lossy()),
         None => quote(PathBuf::from(file).as_os_str()).to_string_lossy().into_owned(),
     };
-    format!("if [ -r {path} ]; then {}; else {MISSING}; fi\n:\n", read(&path, is_bash))
+    format!("if [ -r {path} ]; then {}; else exit {MISSING}; fi\n:\n", read(&path, is_bash))
 }
 
 /// Reads one file. A bash goes on after one that it does not understand, as if that had ended there: it is asked once more, since the last

@@ -16,6 +16,7 @@
 //! * At the deadline the whole tree ends, also those members that have left the process group: the call's cgroup holds them, or `/proc` shows them.
 //! * Secrets are taken out of the environment last, after everything else has been put in.
 
+mod begin;
 mod boot;
 mod call;
 mod cgroup;
@@ -30,6 +31,7 @@ mod prelude;
 mod record;
 mod remember;
 mod resident;
+mod resident_end;
 mod residents;
 mod session;
 mod session_cgroups;
@@ -40,6 +42,7 @@ mod state;
 mod store;
 mod transport;
 mod tree;
+mod turn;
 mod watched;
 
 pub use cgroup::outside_of_calls;

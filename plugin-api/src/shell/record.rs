@@ -103,14 +103,29 @@ impl Record {
         };
         let read = file.rewind().and_then(|()| file.take(LONGEST).read_to_end(&mut bytes));
         read.map_err(|error| error.to_string())?;
-        if bytes.is_empty() {
+        let (before, rest) = in_front(&bytes);
+        if rest.is_empty() {
             return Ok(None);
         }
-        parse(&bytes).map(Some).ok_or_else(|| "the shell's record of it is damaged or cut short".to_owned())
+        parse(before, rest)
+            .map(Some)
+            .ok_or_else(|| "the shell's record of it is damaged or cut short".to_owned())
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<Recorded> {
+/// Takes off what is written before the shell's exit. Returns the options that were on before the command, where they stand there, and the rest.
+fn in_front(bytes: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    let off = |bytes: &[u8], kind: u8| {
+        let end = bytes.iter().position(|byte| *byte == 0).filter(|_| bytes.first() == Some(&kind))?;
+        Some((end, end + 1))
+    };
+    let Some((end, next)) = off(bytes, boot::BEFORE) else { return (None, bytes) };
+    let (before, rest) = (&bytes[1..end], &bytes[next..]);
+    let rest = off(rest, boot::TRAP).map_or(rest, |(_, next)| &rest[next..]);
+    (Some(before), rest)
+}
+
+fn parse(before: Option<&[u8]>, bytes: &[u8]) -> Option<Recorded> {
     let mut fields: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
     if fields.pop()? != boot::END_MARK {
         return None;
@@ -129,10 +144,10 @@ fn parse(bytes: &[u8]) -> Option<Recorded> {
     }
     let (exported, rest) = rest.split_first()?;
     let exported = exports::parse(exported)?;
-    let bash = match rest {
-        [] => None,
-        [before, after, rest @ ..] => Some(of_bash(before, after, rest)?),
-        [_] => return None,
+    let bash = match (before, rest) {
+        (None, []) => None,
+        (Some(before), [after, rest @ ..]) => Some(of_bash(before, after, rest)?),
+        _ => return None,
     };
     Some(Recorded { cwd, exported, bash })
 }
@@ -198,8 +213,12 @@ mod tests {
 
     #[test]
     fn a_record_is_read_whole_or_not_at_all() {
-        let bytes = b"/srv\n\0declare -x A=\"1\"\n\0braceexpand/extglob\0braceexpand:noglob/\0alias ll='ls -l'\n\0f\ng\n\0declare -f f\ndeclare -fx g\n\0f () \n{ \n    echo\n}\n\0g () \n{ \n    :\n}\n\0end";
-        let recorded = parse(bytes).unwrap();
+        let bytes = b"\x02braceexpand/extglob\0\x03trap -- 'echo' EXIT\n\0/srv\n\0declare -x A=\"1\"\n\0braceexpand:noglob/\0alias ll='ls -l'\n\0f\ng\n\0declare -f f\ndeclare -fx g\n\0f () \n{ \n    echo\n}\n\0g () \n{ \n    :\n}\n\0end";
+        let parsed = |bytes: &'static [u8]| {
+            let (before, rest) = in_front(bytes);
+            parse(before, rest)
+        };
+        let recorded = parsed(bytes).unwrap();
         let bash = recorded.bash.as_ref().unwrap();
         assert_eq!(
             (recorded.cwd.as_path(), &recorded.exported["A".as_ref() as &OsStr]),
@@ -212,15 +231,18 @@ mod tests {
                 && bash.functions["g".as_ref() as &OsStr].exported
         );
         let native = b"/srv\n\0\x01A=one\ntwo\0\x01X.Y=1\0braceexpand/ braceexpand:noglob/\0\0end";
-        let recorded = parse(native).unwrap();
+        let recorded = parsed(native).unwrap();
         assert_eq!(
             (recorded.exported.len(), &recorded.exported["A".as_ref() as &OsStr]),
             (1, &"one\ntwo".into())
         );
         assert!(recorded.bash.unwrap().options.1.contains("set:noglob"));
         for cut in 0..bytes.len() {
-            assert_eq!(parse(&bytes[..cut]), None, "cut at {cut}");
+            assert_eq!(parsed(&bytes[..cut]), None, "cut at {cut}");
         }
-        assert_eq!(parse(b"/\n\0\0end").unwrap().bash, None);
+        assert_eq!(parsed(b"/\n\0\0end").unwrap().bash, None);
+        // A shell that did not come to its exit.
+        assert_eq!(in_front(b"\x02braceexpand/\0"), (Some(b"braceexpand/".as_slice()), b"".as_slice()));
+        assert!(in_front(b"\x02braceexpand/\0\x03\0").1.is_empty());
     }
 }

@@ -172,6 +172,16 @@ impl Resident {
         Ok(Self { requests, process, ready: false, variables: own, state, outer, room, cgroups })
     }
 
+    /// Returns whether it has ended, and was not waited for.
+    pub(super) fn has_ended(&self) -> bool {
+        readable(self.process.pidfd.as_fd(), Duration::ZERO)
+    }
+
+    /// Returns a descriptor that becomes readable when it ends.
+    pub(super) fn end(&self) -> io::Result<OwnedFd> {
+        self.process.pidfd.try_clone()
+    }
+
     /// Returns whether it has the functions, aliases and options that a command of this session is to find.
     pub(super) fn knows(&self, state: &Arc<SessionState>) -> bool {
         Arc::ptr_eq(&self.state, state)

@@ -3,20 +3,22 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::begin::{Begun, ended_early};
 use super::environ::{StripList, check_name, compose};
 use super::launch::{Handed, Input, Kept, Plan, ended, random};
-use super::login::{self, Heard, Login};
+use super::login::Login;
 use super::place::{Directory, directory};
 use super::record::prune;
-use super::remember::{Given, is_identifier, of_login};
+use super::remember::{Given, is_identifier};
 use super::session_cgroups::SessionCgroups;
 use super::state::{Change, SessionState};
-use super::store::{Store, lock_within, make_dir, open_lock};
+use super::store::{Store, make_dir};
 use super::transport::{Shell, Transport};
 use super::tree::end_calls;
 use crate::environment::TERMINAL;
@@ -69,20 +71,20 @@ pub struct ShellEnvironment<T> {
     pub(super) transport: T,
     pub(super) options: SessionOptions,
     pub(super) shell: Shell,
-    store: Store,
+    pub(super) store: Store,
     pub(super) channel: PathBuf,
     pub(super) kept: Arc<Mutex<Kept>>,
     /// Behind the resident, whose spare is in one until it is let go. Nothing is looked for before the first command.
     cgroups: OnceLock<Option<SessionCgroups>>,
-    /// What the first command has to tell of the session's beginning.
-    remark: Mutex<Option<String>>,
+    /// Whether its login files are not to be read any more, also where the state does not say so.
+    pub(super) begun: AtomicBool,
     /// Holds the channel's directory where nothing is kept on disk.
     _scratch: Option<tempfile::TempDir>,
 }
 
 impl<T: Transport> ShellEnvironment<T> {
-    /// Makes a session, or takes up the one whose state stands in the options' `state_dir`. A new one reads the login files,
-    /// which takes 30 s at the most.
+    /// Makes a session, or takes up the one whose state stands in the options' `state_dir`. The first command of a new one has the
+    /// login files read.
     ///
     /// # Errors
     ///
@@ -105,78 +107,10 @@ impl<T: Transport> ShellEnvironment<T> {
             Error::new(ErrorKind::IO, message).not_started()
         })?;
         let store = Store::new(options.state_dir.clone());
-        let remark = Mutex::default();
+        let begun = AtomicBool::new(false);
         let kept = Arc::default();
         let cgroups = OnceLock::new();
-        let session =
-            Self { transport, options, shell, store, channel, kept, cgroups, remark, _scratch: scratch };
-        if let Err(warning) = session.begin() {
-            *session.remark.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
-        }
-        Ok(session)
-    }
-
-    /// Reads the login files, unless that was done before, and keeps what they leave behind. Fails with what the user is to know.
-    fn begin(&self) -> Result<(), String> {
-        if self.store.load().0.started {
-            return Ok(());
-        }
-        let Some(command) = self.options.login.command(&self.shell) else { return Ok(()) };
-        let without = |reason: String| {
-            format!("the login files could not be read: {reason}; the session has a plain shell")
-        };
-        let failed = |error: io::Error| without(error.to_string());
-        // Who comes second finds it done.
-        let lock = self.options.state_dir.as_ref().map(|dir| open_lock(&dir.join("login.lock")));
-        let lock = lock.transpose().map_err(failed)?;
-        if let Some(lock) = &lock {
-            lock_within(lock, login::LIMIT).map_err(failed)?;
-            if self.store.load().0.started {
-                return Ok(());
-            }
-        }
-        let strip = &self.options.strip;
-        let (variables, _) = compose(&self.options.base_env, &SessionState::default(), &[], strip);
-        let plan = Plan {
-            // What the files leave behind ends with the session.
-            mark: match self.options.calls.as_str() {
-                "" => mark(None),
-                calls => format!("{calls}{}", login::MARK),
-            },
-            cwd: Path::new("/"),
-            variables: &variables,
-            early: Mutex::default(),
-            deadline: Instant::now() + login::LIMIT,
-            tell_start: false,
-            fresh: true,
-        };
-        let state = Arc::default();
-        let heard = Heard::default();
-        let finished = self.start((&state, &command), &plan, Input::Bytes(Stdin::Empty), &heard);
-        let (finished, recorded) = match finished {
-            Ok((finished, handed)) => (Ok(finished), handed.record.read().unwrap_or_default()),
-            Err(error) => (Err(error), None),
-        };
-        let change = of_login(&variables, strip, recorded.as_ref());
-        // It is not tried again: a session that is slow each time is worse than one without.
-        self.store.update(change).map_err(failed)?;
-        let finished = finished.map_err(|error| without(error.to_string()))?;
-        match (finished.cause, ended(&finished)) {
-            (Some(_), _) => Err(without(format!("they took longer than {} s", login::LIMIT.as_secs()))),
-            (None, Ok(outcome)) if outcome.exit_code == 0 => {
-                match login::not_understood(&heard.bytes()).as_slice() {
-                    [] => Ok(()),
-                    files => Err(format!(
-                        "the shell does not understand `{}`: what stands behind the mistake was not read",
-                        files.join("`, `")
-                    )),
-                }
-            }
-            (None, Ok(outcome)) => {
-                Err(without(format!("one of them ended the shell with exit code {}", outcome.exit_code)))
-            }
-            (None, Err(error)) => Err(without(error.to_string())),
-        }
+        Ok(Self { transport, options, shell, store, channel, kept, cgroups, begun, _scratch: scratch })
     }
 
     /// The cgroups of its calls. None where there can be none.
@@ -206,6 +140,10 @@ impl<T: Transport> ShellEnvironment<T> {
     }
 }
 
+/// What is told of a command that has ended without its shell having come to the end of ours.
+const LOST: &str = "what this command changed of the session (directory, variables, functions) was not kept: it replaced its shell \
+                    (`exec`), or called `exit` under an `EXIT` trap of its own";
+
 /// Refuses what no shell or environment can hold, and what this session does not do.
 fn check(request: &ExecRequest) -> Result<(), Error> {
     request.refuse_unknown(&[TERMINAL])?;
@@ -226,7 +164,7 @@ fn check(request: &ExecRequest) -> Result<(), Error> {
 }
 
 /// Returns the host's own name for a call, or one that nobody else has.
-fn mark(call_id: Option<&str>) -> String {
+pub(super) fn mark(call_id: Option<&str>) -> String {
     let given = call_id.filter(|id| is_identifier(OsStr::new(id)));
     given.map_or_else(|| format!("{:016x}{:08x}", random(), std::process::id()), str::to_owned)
 }
@@ -234,23 +172,32 @@ fn mark(call_id: Option<&str>) -> String {
 impl<T: Transport> Environment for ShellEnvironment<T> {
     fn execute(&self, request: ExecRequest, io: &dyn ExecIo) -> Result<ExecOutcome, Error> {
         check(&request)?;
-        let (state, damaged): (Arc<SessionState>, _) = self.store.load();
+        let limit = Instant::now().checked_add(self.options.timeout);
+        let deadline = io.deadline().or(limit).unwrap_or_else(Instant::now);
+        let (mut state, damaged): (Arc<SessionState>, _) = self.store.load();
         let start = &self.options.cwd;
         let Directory { path: cwd, vanished } =
             directory(&self.transport, request.cwd.as_deref(), &state, start, self.home())?;
+        let begun = if request.skips_login() { Begun::Before } else { self.begin(&state, io, deadline) };
+        let remark = match begun {
+            Begun::Before => None,
+            Begun::Now(remark) => {
+                state = self.store.load().0;
+                remark
+            }
+            Begun::Ended(cause) => return Ok(ended_early(cause, &cwd)),
+        };
         let (variables, held_back) =
             compose(&self.options.base_env, &state, &request.env, &self.options.strip);
         let moved = vanished.is_some();
-        let remark = self.remark.lock().unwrap_or_else(PoisonError::into_inner).take();
         let said = remark.into_iter().chain(damaged).chain(vanished);
         let mut warnings: Vec<String> = said.chain(held_back).collect();
-        let limit = Instant::now().checked_add(self.options.timeout);
         let plan = Plan {
             mark: mark(Some(&request.call_id)),
             cwd: &cwd,
             variables: &variables,
             early: Mutex::new(Some(Vec::new())),
-            deadline: io.deadline().or(limit).unwrap_or_else(Instant::now),
+            deadline,
             tell_start: request.tells_start(),
             fresh: false,
         };
@@ -264,7 +211,8 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         };
         let (finished, Handed { script, record }) =
             self.start((&state, &request.command), &plan, input, io)?;
-        if !record.has_room() {
+        let has_room = record.has_room();
+        if !has_room {
             warnings.push("there is no room to keep what this command changes of the session".into());
         }
         let mut outcome = ended(&finished)?;
@@ -279,8 +227,12 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         }
         // A shell that was killed may or may not have come to it, which differs from place to place.
         let killed = finished.cause.is_some() || outcome.ended == Ended::SIGNAL;
-        let recorded = match record.read().map(|recorded| recorded.filter(|_| !killed)) {
-            Ok(recorded) => recorded,
+        let recorded = match record.read() {
+            Ok(None) if has_room && !killed && !in_background => {
+                warnings.push(LOST.into());
+                None
+            }
+            Ok(recorded) => recorded.filter(|_| !killed),
             Err(reason) => {
                 warnings.push(format!("what the command changed of the session was not kept: {reason}"));
                 None

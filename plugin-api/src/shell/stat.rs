@@ -1,15 +1,18 @@
-//! What the kernel says of a process in `/proc/PID/stat`.
+//! What `/proc` says of processes.
 
 use std::fs::{self, File};
 use std::io::Read;
 
-/// A process as it was seen.
+use rustix::param::clock_ticks_per_second;
+use rustix::time::{ClockId, clock_gettime};
+
+/// One process that is no zombie.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) id: i32,
     pub(super) parent: i32,
     pub(super) session: i32,
-    /// In clock ticks since the machine started.
+    /// When it was started, in ticks of the kernel's clock.
     pub(super) started: u64,
 }
 
@@ -36,12 +39,21 @@ impl Stat {
     }
 }
 
+/// Returns the time as `/proc` tells when a process was started. None where that is not known.
+pub(super) fn now() -> Option<u64> {
+    const NANOSECONDS: u64 = 1_000_000_000;
+    let since_boot = clock_gettime(ClockId::Boottime);
+    let (seconds, nanos) = (u64::try_from(since_boot.tv_sec).ok()?, u64::try_from(since_boot.tv_nsec).ok()?);
+    let ticks = clock_ticks_per_second();
+    Some(seconds.checked_mul(ticks)? + nanos * ticks / NANOSECONDS)
+}
+
 /// Returns when a process was started; None where there is none of this number.
 pub(super) fn started(id: i32) -> Option<u64> {
     Some(Stat::read(id)?.started)
 }
 
-/// Returns all processes.
+/// Returns all processes that are seen, without zombies.
 pub(super) fn processes() -> Vec<Stat> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| Stat::read(entry.file_name().to_str()?.parse().ok()?)).collect()
@@ -54,6 +66,16 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn the_time_is_that_of_proc() {
+        let before = now().unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().replace(") Z", ") R");
+        let (started, after) = (Stat::parse(&stat).unwrap().started, now().unwrap());
+        child.wait().unwrap();
+        assert!((before..=after).contains(&started), "{before} {started} {after}");
+    }
 
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_confuse() {

@@ -27,7 +27,7 @@ use super::stat::{Stat, processes, started};
 pub(super) struct Tree {
     mark: Mark,
     leader: i32,
-    /// When the leader was started, for a call that is running.
+    /// When the call began, for one that is running.
     since: Option<u64>,
     /// Whether the leader is a program in front of the shell.
     is_fronted: bool,
@@ -74,11 +74,12 @@ pub(super) struct Member {
 
 impl Tree {
     /// Makes the tree of the call that is marked `mark`, whose shell is `leader`, and which has a cgroup of its own, if that could be
-    /// made. The shell must not be reaped while the tree is in use, as its number names the session.
-    pub(super) fn new(mark: &str, leader: Pid, cgroup: Option<Cgroup>) -> Self {
+    /// made. It began at `since`; None: when the leader was started. The shell must not be reaped while the tree is in use, as its number
+    /// names the session.
+    pub(super) fn new(mark: &str, leader: Pid, cgroup: Option<Cgroup>, since: Option<u64>) -> Self {
         let leader = leader.as_raw_nonzero().get();
         RUNNING.fetch_add(1, Ordering::SeqCst);
-        let since = Stat::read(leader).map(|stat| stat.started).or(Some(u64::MAX));
+        let since = since.or_else(|| started(leader)).or(Some(u64::MAX));
         Self {
             mark: Mark::Whole(mark.into()),
             leader,

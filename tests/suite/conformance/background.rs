@@ -138,6 +138,10 @@ fn session(s: &Subject) {
     let id = s.background(Call::new("pwd").within("/usr"));
     assert_eq!(s.wait(&id).exit_code, Some(0));
     assert_eq!(s.logs(&id), b"/usr\n");
+    // So what it loses is not worth a word.
+    let id = s.background("exec true");
+    assert_eq!(s.wait(&id).exit_code, Some(0));
+    assert!(s.poll(&id).warnings.is_empty(), "{:?}", s.poll(&id));
 }
 
 fn input(s: &Subject) {

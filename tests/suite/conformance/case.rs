@@ -2,9 +2,10 @@
 
 use hostel_tests::provider::Subject;
 
+use super::casebook::{at_once, background as left, ends as ended, state as kept, streams, text};
 use super::{
-    background, concurrency, encoding, ends, input, large, leaks, output, quoting, signals, state, trees,
-    values,
+    background, concurrency, encoding, ends, input, large, leaks, login, output, quoting, signals, state,
+    trees, values,
 };
 
 /// One thing that holds of providers.
@@ -65,18 +66,19 @@ impl Case {
 
 /// All cases, by class.
 const CLASSES: &[(&str, &[&[Case]])] = &[
-    ("background", &[background::CASES]),
-    ("concurrency", &[concurrency::CASES]),
-    ("encoding", &[encoding::CASES]),
-    ("ends", &[ends::CASES]),
-    ("input", &[input::CASES]),
-    ("large", &[large::CASES]),
-    ("leaks", &[leaks::CASES]),
-    ("output", &[output::CASES]),
-    ("quoting", &[quoting::CASES]),
-    ("signals", &[signals::CASES]),
-    ("state", &[state::CASES, values::CASES]),
-    ("trees", &[trees::CASES]),
+    ("background", &[background::CASES, left::CASES]),
+    ("concurrency", &[concurrency::CASES, at_once::CONCURRENCY]),
+    ("encoding", &[encoding::CASES, text::ENCODING]),
+    ("ends", &[ends::CASES, ended::ENDS]),
+    ("input", &[input::CASES, streams::INPUT]),
+    ("large", &[large::CASES, streams::LARGE, left::LARGE]),
+    ("leaks", &[leaks::CASES, at_once::LEAKS]),
+    ("login", &[login::CASES]),
+    ("output", &[output::CASES, ended::OUTPUT]),
+    ("quoting", &[quoting::CASES, text::QUOTING]),
+    ("signals", &[signals::CASES, ended::SIGNALS]),
+    ("state", &[state::CASES, values::CASES, kept::CASES]),
+    ("trees", &[trees::CASES, ended::TREES]),
 ];
 
 /// Returns the cases of a class.

@@ -4,13 +4,18 @@ use std::time::Duration;
 
 use hostel::processes::Status;
 use hostel_tests::call::Call;
-use hostel_tests::kernel::{eventually, files, peak, reset_peak};
+use hostel_tests::kernel::{eventually, files, peak, peaks_below, reset_peak};
 use hostel_tests::provider::{LOG_LIMIT, Subject};
 
 use super::case::{Case, case};
 
 pub(super) const CASES: &[Case] = &[
     case("large-flood", "of a flood head and tail are kept, and the whole is in a file", flood),
+    case(
+        "large-memory",
+        "sixteen times the output costs no more memory, nor more of the disk than it may",
+        memory,
+    ),
     case("large-endless", "an endless output ends at the limit", endless),
     case("large-streams", "both streams are read, in the order written", streams),
     case("large-lines", "neither a long line nor many short ones are too many", lines),
@@ -39,6 +44,36 @@ fn flood(s: &Subject) {
     let whole = ran.kept.path.clone().unwrap();
     assert_eq!(std::fs::metadata(&whole).unwrap().len(), ran.kept.total, "{ran:?}");
     std::fs::remove_file(whole).unwrap();
+}
+
+/// What ten gigabytes would cost shows in the difference between these.
+fn memory(s: &Subject) {
+    const CAP: u64 = 8 * MEBIBYTE;
+    let costs = |mebibytes: u64| {
+        reset_peak();
+        let before = (peak(), peaks_below());
+        let script = format!("head -c {} /dev/zero; exit 3", mebibytes * MEBIBYTE);
+        let call = Call::new(script).limit(120_000).kept_only(50_000).spilled_only(CAP);
+        let ran = s.run(call).exits(3);
+        assert_eq!(ran.kept.total, mebibytes * MEBIBYTE, "{ran:?}");
+        let whole = ran.kept.path.clone().unwrap();
+        assert_eq!(std::fs::metadata(&whole).unwrap().len(), CAP, "{ran:?}");
+        assert!(ran.kept.warnings.iter().any(|line| line.contains("holds only the first")), "{:?}", ran.kept);
+        std::fs::remove_file(whole).unwrap();
+        let grown = |pid: i32, bytes: u64| {
+            let known = before.1.iter().find(|(known, _)| *known == pid);
+            bytes.saturating_sub(known.map_or(bytes, |known| known.1))
+        };
+        let below = peaks_below().into_iter().map(|(pid, bytes)| grown(pid, bytes)).max();
+        (peak().saturating_sub(before.0), below.unwrap_or(0))
+    };
+    let _ = costs(16);
+    let (some, much) = (costs(64), costs(1024));
+    eprintln!(
+        "64 MiB of output cost {some:?} bytes of the host's and of a worker's memory, and 1 GiB {much:?}"
+    );
+    assert!(much.0 < some.0 + 4 * MEBIBYTE && much.0 < 24 * MEBIBYTE, "the host: {some:?}, {much:?}");
+    assert!(much.1 < some.1 + 4 * MEBIBYTE && much.1 < 24 * MEBIBYTE, "a worker: {some:?}, {much:?}");
 }
 
 fn endless(s: &Subject) {

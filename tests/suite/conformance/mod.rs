@@ -8,16 +8,19 @@
 //! | `subjects.rs` | the tests: one for each provider, way of running it, and class |
 //! | `round.rs` | how the cases of a class are run |
 //! | `case.rs` | what a case is, and where all are listed |
+//! | `casebook/` | cases of public bug reports, by their number |
 //! | the others | the cases, a class each |
 
 mod background;
 mod case;
+mod casebook;
 mod concurrency;
 mod encoding;
 mod ends;
 mod input;
 mod large;
 mod leaks;
+mod login;
 mod output;
 mod quoting;
 mod round;

@@ -20,8 +20,8 @@ const VARIABLES: [(&str, &str); 2] = [("ACMEBOX_TOKEN", "demo"), ("HOSTVAR", "h"
 /// How many cases run at once.
 const AT_ONCE: usize = 4;
 
-/// The classes whose cases look at what the whole process holds.
-const ONE_BY_ONE: [&str; 2] = ["large", "leaks"];
+/// The classes whose cases look at what the whole process holds, or change what is configured.
+const ONE_BY_ONE: [&str; 3] = ["large", "leaks", "login"];
 
 /// Runs the cases of `class` on `backend`, in the test `name`, with its path.
 pub(super) fn class(name: &str, backend: &str, isolation: &str, class: &str) {

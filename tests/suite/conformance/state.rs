@@ -20,6 +20,8 @@ pub(super) const CASES: &[Case] = &[
     case("state-removal", "what is removed stays removed", removal),
     case("state-plumbing", "nothing of the host's own shows, nor grows", plumbing),
     case("state-shell", "functions, aliases and options last", shell),
+    case("state-own-end", "what can be kept of a command is kept, and what is lost is told", own_end),
+    case("state-verbose", "a shell that shows what it reads shows the command's own lines", verbose),
     case("state-apart", "sessions know nothing of each other", apart),
     case("state-host", "a session lasts from one process of the host to the next", next_host),
 ];
@@ -183,6 +185,38 @@ fn shell(s: &Subject) {
     // What would make later commands fail does not last.
     let _ = s.run("set -eu").prints("");
     let _ = s.run("false; echo \"on $NOTHING\"").prints("on \n");
+}
+
+fn own_end(s: &Subject) {
+    let here = s.run("pwd").exits(0).text();
+    let (here, set) = (here.trim_end(), "cd /usr; export OWN=1");
+    for (command, code, output, kept) in [
+        (format!("{set}; exit 3"), 3, "", true),
+        (format!("{set}; trap 'echo bye $?' EXIT; (exit 4)"), 4, "bye 4\n", true),
+        (format!("{set}; trap 'exit 9' EXIT; false"), 9, "", true),
+        (format!("trap '{set}' EXIT; :"), 0, "", true),
+        (format!("{set}; trap 'echo bye' EXIT; exit 6"), 6, "bye\n", false),
+        (format!("{set}; trap 'echo bye' EXIT; set -e; false"), 1, "bye\n", false),
+        (format!("{set}; exec sh -c 'exit 7'"), 7, "", false),
+        (format!("{set}; trap 'exec true' EXIT"), 0, "", false),
+    ] {
+        let ran = s.run(&*command).is(code, output);
+        let told = ran.warnings.iter().any(|line| line.contains("was not kept: it replaced its shell"));
+        assert_eq!(told, !kept, "{command}: {ran:?}");
+        let wanted = if kept { "/usr [1]\n".to_owned() } else { format!("{here} []\n") };
+        let ran = s.run("echo \"$PWD [$OWN]\"").prints(&wanted);
+        assert!(ran.warnings.is_empty(), "{command}: {ran:?}");
+        let _ = s.run(format!("cd '{here}'; unset OWN")).prints("");
+    }
+}
+
+fn verbose(s: &Subject) {
+    for _ in 0..2 {
+        let _ = s.run("set -v\necho hi\nf() {\n:\n}").prints("echo hi\nhi\nf() {\n:\n}\n");
+        let _ = s.run("echo on; f").prints("on\n");
+        let _ = s.run("set -o verbose; cd .\n(exit 5)").is(5, "(exit 5)\n");
+        let _ = s.run("case $- in *v*) echo lasts;; esac").prints("");
+    }
 }
 
 fn apart(s: &Subject) {

@@ -3,7 +3,7 @@
 macro_rules! all_classes {
     ($backend:literal in $isolation:literal) => {
         all_classes! { $backend in $isolation:
-            background concurrency encoding ends input large leaks output quoting signals state trees
+            background concurrency encoding ends input large leaks login output quoting signals state trees
         }
     };
     ($backend:literal in $isolation:literal: $($class:ident)+) => {

@@ -22,7 +22,7 @@ fn o_13_a_directory_that_is_gone(road: Road) {
     assert!(value["warnings"].to_string().contains("/w` is gone"), "{value}");
     case.x("cd / && pwd", 0, "/");
     let value = case.run("echo there", &json!({ "workdir": "no/such/dir" }));
-    assert_eq!(json!([value["exit_code"], value["output"]]), json!([-1, ""]), "{value}");
+    assert_eq!(json!([value["exit_code"], value["output"]]), json!([126, ""]), "{value}");
     assert!(value["error"].as_str().unwrap().contains("no/such/dir"), "{value}");
 }
 

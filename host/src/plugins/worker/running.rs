@@ -132,6 +132,10 @@ impl WorkerIo {
 
 impl ExecIo for WorkerIo {
     fn output(&self, bytes: &[u8]) -> Flow {
+        // Nothing, too: it says that the command has started.
+        if bytes.is_empty() && self.writer.send(Kind::DATA, self.call, bytes).is_err() {
+            return Flow::Stop;
+        }
         self.send(bytes)
     }
 
@@ -151,5 +155,23 @@ impl ExecIo for WorkerIo {
 impl std::fmt::Debug for WorkerIo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WorkerIo").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::super::frame::{Frame, FrameReader};
+    use super::*;
+
+    #[test]
+    fn an_output_of_nothing_is_told_too() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let io = Arc::new(Running::default()).io(7, &Arc::new(Writer::new(ours)), None).unwrap();
+        assert_eq!((io.output(b""), io.output(b"x")), (Flow::Continue, Flow::Continue));
+        let mut frames = FrameReader::new(theirs);
+        let frame = |body: &[u8]| Frame { kind: Kind::DATA, call: 7, body: body.to_vec() };
+        assert_eq!([frames.read().unwrap(), frames.read().unwrap()], [frame(b""), frame(b"x")]);
     }
 }

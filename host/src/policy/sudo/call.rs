@@ -184,6 +184,7 @@ mod tests {
         fn call(&mut self, sudo: &Sudo, request: &mut ExecRequest) -> Result<Option<Prepared>, Error> {
             let run = |request: ExecRequest, io: &SharedIo| {
                 assert!(request.command == "sudo -n true" && request.runs_in_background());
+                assert!(request.skips_login());
                 assert!(request.env == [("A".into(), "1".into())] && io.deadline().is_some());
                 *self.probes.lock().unwrap() += 1;
                 self.probe

@@ -150,6 +150,8 @@ fn needs_none(place: &Place<'_>, request: &ExecRequest, io: &SharedIo) -> bool {
     probe.call_id = format!("{}_sudo", request.call_id);
     // So that it leaves the session as it is.
     probe.run_in_background();
+    // They may take longer than this may.
+    probe.skip_login();
     let probe_io: SharedIo = Arc::new(Probe { io: Arc::clone(io), until: Instant::now() + PROBE_LIMIT });
     matches!((place.run)(probe, &probe_io), Some(0 | NOT_FOUND))
 }

@@ -38,7 +38,7 @@ pub(in crate::tools) struct Reply {
     /// `poll`: where it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) backend: Option<String>,
-    /// `poll`: the directory that was asked for.
+    /// `poll`: the directory in which it was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cwd: Option<String>,
     /// `poll`: when it was started, in seconds since 1970.

@@ -20,7 +20,7 @@ pub(in crate::tools) struct Seen {
     pub(super) pid: u32,
     /// Where it runs.
     pub(super) backend: String,
-    /// The directory that was asked for.
+    /// The directory in which it was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cwd: Option<String>,
     /// When it was started, in seconds since 1970.

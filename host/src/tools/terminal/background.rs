@@ -6,6 +6,7 @@ use hostel_plugin_api::ErrorKind;
 
 use super::result::Outcome;
 use crate::exec::Size;
+use crate::exec::exit_code_of;
 use crate::processes::{Lifetime, ProcessError, StartRequest, Started};
 use crate::tools::session::Session;
 use crate::tools::tool::Failure;
@@ -42,7 +43,13 @@ impl Background<'_> {
         };
         match session.processes().start(&request) {
             Ok(started) => told(started),
-            Err(error) => Outcome::failed("error", refused(&error)),
+            Err(error) => {
+                let mut outcome = Outcome::failed("error", refused(&error));
+                if let ProcessError::Start(error) = &error {
+                    outcome.exit_code = exit_code_of(error).unwrap_or(outcome.exit_code);
+                }
+                outcome
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use super::retry::{again, passes};
 use super::taking::{Taken, Taking};
 use crate::config::ConfigError;
 use crate::environments::SharedIo;
-use crate::exec::Collector;
+use crate::exec::{Collector, exit_code_of};
 use crate::registry::Flags;
 use crate::tools::call::Call;
 use crate::tools::session::Session;
@@ -176,7 +176,7 @@ fn failed(output: &mut Outcome, error: &Error) {
         output.ended = Some(Ended::INTERRUPTED.as_str());
         output.note(INTERRUPTED);
     } else {
-        output.exit_code = super::result::NONE;
+        output.exit_code = exit_code_of(error).unwrap_or(super::result::NONE);
     }
     output.status = Some(if passes(error) { "degraded" } else { "error" });
     output.error = Some(error.message().to_owned());

@@ -16,8 +16,8 @@ pub(super) const NONE: i32 = -1;
 pub(in crate::tools) struct Outcome {
     /// What the command printed, both streams in the order in which it was written.
     pub(super) output: String,
-    /// The command's exit code; 124: its time was up, 130: interrupted, 128+N: ended by signal N, -1: it was not run, or nobody
-    /// knows how it ended.
+    /// The command's exit code; 124: its time was up, 126: `workdir` is no directory, or it cannot be executed, 130: interrupted,
+    /// 128+N: ended by signal N, -1: it was not run, or nobody knows how it ended.
     pub(super) exit_code: i32,
     /// Why there is no exit code; null where there is one.
     pub(super) error: Option<String>,

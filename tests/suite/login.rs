@@ -1,0 +1,134 @@
+//! Login files that take long: whoever waits for them can give up, by whatever face and on every backend.
+
+use std::time::Duration;
+
+use hostel_tests::conversation::Conversation;
+use hostel_tests::marked::Mark;
+use hostel_tests::mcp_stdio::McpStdio;
+use hostel_tests::on_every_backend;
+use hostel_tests::tidy::TidyHome;
+use rustix::process::Signal;
+use serde_json::json;
+
+/// Said of a call that was ended before its command began.
+const READING: &str = "the command was not started: the session's login files were still being read";
+
+/// Makes this the login file of the task `k`.
+fn login(home: &TidyHome, text: &str) {
+    let words =
+        ["exec", "--task", "k", "--", &format!("cat > login <<'END_OF_FILE'\n{text}\nEND_OF_FILE\npwd")];
+    let _ = home.hostel(&["config", "set", "terminal.auto_source_bashrc", "false"]).expect(0);
+    let _ = home.hostel(&["config", "unset", "terminal.shell_init_files"]);
+    let dir = home.hostel(&words).expect(0).text();
+    let file = format!("[\"{}/login\"]", dir.trim_end());
+    let _ = home.hostel(&["config", "set", "terminal.shell_init_files", &file]).expect(0);
+}
+
+/// A login file that never ends, nor does what it starts.
+fn endless(mark: &Mark) -> String {
+    format!("setsid sleep {mark} &\n(trap '' TERM INT; sleep {mark})")
+}
+
+on_every_backend! {
+    fn a_signal_to_the_program_ends_them_and_the_call_has_its_result(home) {
+        let mark = Mark::new();
+        login(home, &endless(&mark));
+        for signal in [Signal::INT, Signal::TERM] {
+            let words = ["exec", "--json", "--task", "k", "--", "touch ran"];
+            let call = Conversation::begin(home.command("hostel", &words));
+            mark.appear(2);
+            call.signal(signal);
+            let ran = call.finish().expect(130);
+            let object = ran.json();
+            assert_eq!(json!([object["exit_code"], object["ended"]]), json!([130, "interrupted"]), "{object}");
+            assert!(object["warnings"][0].as_str().unwrap().starts_with(READING), "{object}");
+            assert!(object["cwd"].is_string() && object.get("error").is_none(), "{object}");
+            mark.expect_gone();
+        }
+        login(home, "export READ=1");
+        let ran = home.hostel(&["exec", "--task", "k", "--", "echo $READ; ls"]).expect(0);
+        let text = ran.text();
+        assert!(text.starts_with("1\n") && text.contains("login\n") && ran.stderr.is_empty(), "{ran:?}");
+        assert!(!text.contains("ran\n"), "{ran:?}");
+    }
+
+    fn the_limit_of_the_call_is_theirs_too(home) {
+        let mark = Mark::new();
+        login(home, &endless(&mark));
+        let ran = home.hostel(&["exec", "--json", "--task", "k", "--timeout", "0.5", "--", "touch ran"]).expect(124);
+        assert!(ran.took < Duration::from_secs(20), "{ran:?}");
+        let object = ran.json();
+        assert_eq!(json!([object["exit_code"], object["ended"]]), json!([124, "timeout"]), "{object}");
+        assert!(object["warnings"][0].as_str().unwrap().starts_with(READING), "{object}");
+        mark.expect_gone();
+    }
+
+    fn a_killed_host_takes_them_along(home) {
+        let mark = Mark::new();
+        login(home, &endless(&mark));
+        let call = Conversation::begin(home.command("hostel", &["exec", "--task", "k", "--", "true"]));
+        mark.appear(2);
+        call.signal(Signal::KILL);
+        mark.expect_gone();
+        assert_eq!(call.finish().code, -1);
+    }
+
+    fn a_shell_goes_on_after_an_interruption(home) {
+        let mark = Mark::new();
+        login(home, &endless(&mark));
+        let words = ["shell", "--task", "k", "--timeout", "0.5"];
+        let mut shell = Conversation::begin(home.command("hostel", &words));
+        shell.say("touch ran\n");
+        mark.appear(2);
+        mark.expect_gone();
+        shell.say("exit\n");
+        let ran = shell.finish().expect(124);
+        assert!(ran.stderr.contains(READING), "{ran:?}");
+        let mut shell = Conversation::begin(home.command("hostel", &["shell", "--task", "k"]));
+        shell.say("touch ran\n");
+        mark.appear(2);
+        // Whoever types nothing is told by a signal, which ends the shell as well.
+        shell.signal(Signal::TERM);
+        let ran = shell.finish().expect(143);
+        assert!(ran.stderr.contains(READING), "{ran:?}");
+        mark.expect_gone();
+    }
+
+    fn a_call_by_mcp_can_be_cancelled(home) {
+        let mark = Mark::new();
+        login(home, &endless(&mark));
+        let mut server = McpStdio::begin(home.command("hostel", &["mcp", "--task", "k"]));
+        let params = json!({ "name": "terminal", "arguments": { "command": "touch ran" } });
+        server.say(&json!({ "jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": params }).to_string());
+        mark.appear(2);
+        let params = json!({ "requestId": 77, "reason": "enough" });
+        server.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string());
+        mark.expect_gone();
+        let value = server.call("terminal", &json!({ "command": "touch ran", "timeout": 0.5 }));
+        assert_eq!(json!([value["exit_code"], value["ended"]]), json!([124, "timeout"]), "{value}");
+        assert!(value["warnings"][0].as_str().unwrap().starts_with(READING), "{value}");
+        mark.expect_gone();
+    }
+
+    fn a_background_process_is_there_once_they_are_read(home) {
+        login(home, "sleep 1; export READ=1; cd /");
+        let id = home.start(&["--task", "k"], "echo \"[$READ]\"; pwd; read -r x");
+        let waited = home.process_json(&["wait", &id]);
+        let seen = home.process_json(&["poll", &id]);
+        let printed = waited["output"].as_str().unwrap().strip_prefix("[1]\n").unwrap().trim_end();
+        assert_eq!(seen["cwd"], printed, "{seen}");
+        home.process(&["start", "--task", "k", "--cwd", "/no/such", "--", "true"]).fails(1, "does not exist");
+        let mark = Mark::new();
+        // Of another task nothing was read yet.
+        let dir = printed.to_owned();
+        if home.backend() == "local" {
+            std::fs::write(format!("{dir}/login"), endless(&mark)).unwrap();
+            let words = ["process", "start", "--task", "other", "--", "true"];
+            let start = Conversation::begin(home.command("hostel", &words));
+            mark.appear(2);
+            start.signal(Signal::TERM);
+            mark.expect_gone();
+            drop(start);
+        }
+    }
+}
