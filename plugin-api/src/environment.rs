@@ -35,6 +35,7 @@ pub struct ExecRequest {
     /// a provider that does not do what it asks for refuses the request with [`ErrorKind::UNSUPPORTED`]. `!pty`: see
     /// [`wants_terminal`](Self::wants_terminal). `tell_start`: see [`tells_start`](Self::tells_start).
     /// `background`: see [`runs_in_background`](Self::runs_in_background). `no_login`: see [`skips_login`](Self::skips_login).
+    /// `no_state`: see [`keeps_nothing`](Self::keeps_nothing).
     pub extra: Extra,
 }
 
@@ -49,6 +50,9 @@ const TELL_START: &str = "tell_start";
 
 /// The later field that says that a command does not wait for login files.
 const NO_LOGIN: &str = "no_login";
+
+/// The later field that says that a command changes nothing that lasts.
+const NO_STATE: &str = "no_state";
 
 /// Shows neither the values of variables nor what is fed: either may be a secret.
 impl fmt::Debug for ExecRequest {
@@ -116,6 +120,17 @@ impl ExecRequest {
     #[must_use]
     pub fn skips_login(&self) -> bool {
         self.extra.contains_key(NO_LOGIN)
+    }
+
+    /// Says that nothing is to be kept of what the command changes of its session.
+    pub fn keep_nothing(&mut self) {
+        self.extra.insert(NO_STATE.into(), true.into());
+    }
+
+    /// Returns whether nobody misses what the command changes of its session, so that it is no loss where it cannot be kept.
+    #[must_use]
+    pub fn keeps_nothing(&self) -> bool {
+        self.extra.contains_key(NO_STATE)
     }
 
     /// Refuses a request that asks for something which must be understood and is not among `known`.

@@ -221,7 +221,6 @@ fn the_same_is_kept_of_a_command_that_ends_in_its_own_way() {
         ("cd /usr; export A=1; exec true", "/var/tmp "),
         ("cd /usr; export A=1; trap : EXIT", "/usr 1"),
         ("cd /usr; export A=1; trap - EXIT", "/usr 1"),
-        ("cd /usr; trap 'export A=1; false' EXIT; false", "/usr 1"),
         ("cd /usr; export A=1; trap 'exit 9' EXIT; (exit 3)", "/usr 1"),
         ("set -xeu; cd /usr; export A=1; trap 'echo its $?' EXIT ERR DEBUG; :", "/usr 1"),
         ("cd /usr; export A=1; trap : EXIT; exit 3", "/var/tmp "),
@@ -258,6 +257,11 @@ fn an_exit_trap_is_run_as_by_any_shell() {
         ("set -eu; trap 'false; echo bye' EXIT; :", "", 1),
         ("trap 'cat' EXIT; exec <<< given", "given\n", 0),
         ("trap 'trap' EXIT; (:)", "", 0),
+        ("trap 'rm -f x; exit' EXIT; false", "", 1),
+        ("f() { echo; exit; }; trap f EXIT; (exit 6)", "\n", 6),
+        ("set -u; trap 'echo \"$- ${IFS@Q}\" | tr -d vx' EXIT; set -f", "fhuBc $' \\t\\n'\n", 0),
+        ("ulimit -f 0; true", "", 0),
+        ("ulimit -f 0; trap 'echo bye $?' EXIT; (exit 3)", "bye 3\n", 3),
     ];
     let warm = Session::warm();
     for (command, output, code) in cases {

@@ -60,6 +60,7 @@ fn has(home: &Home, program: &str) -> bool {
 fn expect(value: &Value, output: &str) {
     assert_eq!((&value["status"], &value["output"]), (&json!("success"), &json!(output)), "{value}");
     assert_eq!((&value["exit_code"], &value["error"]), (&json!(0), &Value::Null), "{value}");
+    assert!(!value["warning"].to_string().contains("session"), "{value}");
 }
 
 /// Requires a failure with this exit code, and returns why.

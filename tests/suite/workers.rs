@@ -138,6 +138,18 @@ fn a_plugin_that_is_updated_under_a_host_starts_anew_as_what_was_enabled() {
 }
 
 #[test]
+fn a_plugin_that_is_disabled_under_a_host_is_started_no_more() {
+    let host = Host::with(&["disabled"]);
+    assert_eq!(host.run("disabled", "t", "echo here").unwrap().1, "here\n");
+    let _ = host.home.hostel(&["plugins", "disable", "disabled"]).expect(0);
+    assert_eq!(host.run("disabled", "t", "segv").unwrap_err().kind(), ErrorKind::CRASHED);
+    let error = host.run("disabled", "t", "echo no").unwrap_err();
+    assert!(error.message().contains("was disabled while this host runs"), "{error}");
+    let _ = host.home.hostel(&["plugins", "enable", "disabled"]).expect(0);
+    assert_eq!(host.run("disabled", "t", "echo again").unwrap().1, "again\n");
+}
+
+#[test]
 fn a_plugin_that_is_updated_before_its_first_command_is_loaded_as_what_was_enabled() {
     for isolation in ["process", "in_process"] {
         let home = Home::new();

@@ -110,6 +110,7 @@ impl Script {
         let mut request = ExecRequest::new(command);
         request.env = self.env;
         request.stdin = self.stdin;
+        request.keep_nothing();
         if !self.waits_for_login {
             request.skip_login();
         }

@@ -4,8 +4,8 @@
 //! reads the session's prelude and then the command from descriptor 3, closes it, and evaluates the command as one word, so that
 //! here-documents, unbalanced quotes and trailing backslashes mean what they would in `sh -c`. At its exit the shell writes
 //! down where it stands, what it exports, and, where it is bash, its options, aliases and functions. That is an `EXIT` trap of
-//! ours, which a command may replace by its own. One that then comes to its end has its trap run by us, and ours set behind it; of one that calls
-//! `exit` instead, replaces the shell (`exec`) or is killed, the changes to the session are lost, and nothing else.
+//! ours, which a command may replace by its own. What one has changed that then comes to its end is written down before its trap is run; of one that
+//! calls `exit` instead, replaces the shell (`exec`) or is killed, the changes to the session are lost, and nothing else.
 //!
 //! The record goes to a file that is opened only then, so that the command finds no descriptor to write to. Nothing in it
 //! decides about success: the exit code comes from the kernel.
@@ -32,12 +32,13 @@ pub(super) const TRAP: u8 = 3;
 /// calls `exit`. At the command's end `-v` is turned off before.
 const FIRST: &str = r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=$SHELLOPTS/$BASHOPTS; \builtin set +vxu; __hostel_record=";
 
-/// What follows, up to the file. A copy of the shell that a signal ends before it has become a
-/// program comes here too, and must not write. What bash writes down is `pwd`, exports, options, aliases, names of
+/// A copy of the shell that a signal ends before it has become a program comes to the trap too, and must not write.
+const ONLY_OURS: &str = r#"\builtin test "$BASHPID" = "$$" || \builtin exit; "#;
+
+/// What follows, up to the file. What bash writes down is `pwd`, exports, options, aliases, names of
 /// functions, and, if there are any, their list and each of them: every one ended by NUL. The file is opened only then, and nothing is cut off
 /// of it: some file systems wait for the disk when such a file is closed.
-const SECOND: &str = r#"; } >/dev/null 2>&1
-{ \builtin test "$BASHPID" = "$$" || \builtin exit; \builtin trap "" XFSZ; \builtin pwd; \builtin printf "\0"; \builtin export -p; \builtin printf "\0%s\0" "$__hostel"; \builtin alias -p; \builtin printf "\0"; \builtin compgen -A function && \builtin shopt -u expand_aliases && \builtin eval "#;
+const SECOND: &str = r#"\builtin trap "" XFSZ; \builtin pwd; \builtin printf "\0"; \builtin export -p; \builtin printf "\0%s\0" "$__hostel"; \builtin alias -p; \builtin printf "\0"; \builtin compgen -A function && \builtin shopt -u expand_aliases && \builtin eval "#;
 
 /// Writes down functions, which most sessions have none of. It is parsed once no alias is in force. The list goes to the record and is
 /// read back from there, which spares a process.
@@ -57,31 +58,33 @@ const NOTE: (&str, &str) =
 
 /// What comes once the command has come to its end, and so before any trap, up to the file: tracing is over, and the trap goes to the record and is read back,
 /// which spares a process.
-const AFTER: &str = r"; { __hostel_code=$? __hostel_flags=$-; \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel_record=";
+const AFTER: &str =
+    r"; { __hostel_code=$?; \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel_record=";
 
-/// The rest of it, up to our trap: if there is another one, that is run here, with the exit code before it, and ours takes its place.
-const OWN_TRAP: &str = r#"; { \builtin printf "\3"; \builtin trap -p EXIT; \builtin printf "\0"; } >>"$__hostel_record"; { IFS= \builtin read -r -d "" __hostel_trap; IFS= \builtin read -r -d "" __hostel_trap; } <"$__hostel_record"; } >/dev/null 2>&1; case $__hostel_trap in *__hostel_record=*) ;; *) { \builtin trap - ERR; \builtin set +e; \builtin eval "__hostel_list=(${__hostel_trap#?})"; "#;
+/// The rest of it, up to what is done if the trap is not ours: then all is written down now, by a subshell, so that the trap finds the shell as the command has left it. Where
+/// that cannot be known, since nothing can be written, it is not tried. A limit on files, which would end us, is the command's.
+const OWN_TRAP: &str = r#"; \builtin trap "" XFSZ; { \builtin printf "\3"; \builtin trap -p EXIT; \builtin printf "\0"; } >>"$__hostel_record"; { IFS= \builtin read -r -d "" __hostel_trap; IFS= \builtin read -r -d "" __hostel_trap; } <"$__hostel_record"; \builtin trap - XFSZ; } >/dev/null 2>&1; case ${__hostel_trap-} in ""|*__hostel_record=*) ;; *) ( \builtin eval -- "#;
 
-/// The end.
-const END: &str = r#"case $__hostel_code$__hostel_flags in 0*e*) \builtin set -e;; esac; } >/dev/null 2>&1; (\builtin exit "$__hostel_code"); \builtin eval -- "${__hostel_list[2]-}";; esac; \builtin exit "$__hostel_code""#;
+/// The end, and whichever trap there is.
+const END: &str = r#" ) || \builtin :;; esac; \builtin exit "$__hostel_code""#;
 
-/// Sets the trap that writes the record; `record` is shell text for the file's quoted path.
-fn trap(record: &str) -> String {
+/// Returns the word of shell text that writes the record, if `condition` holds; `record` is shell text for the file's quoted path.
+fn writer(record: &str, condition: &str) -> String {
     let quoted = |text: &str| quote(OsStr::new(text)).to_string_lossy().into_owned();
     // A line of this script would count as one of the command's.
     let lines = |text: &str| text.split('\n').map(quoted).collect::<Vec<_>>().join("$'\\n'");
     let end = "; \\builtin printf end; } 2>/dev/null >>\"$__hostel_record\" || \\builtin :";
-    let second = [SECOND, &quoted(FUNCTIONS), end].concat();
+    let second = ["; } >/dev/null 2>&1\n{ ", condition, SECOND, &quoted(FUNCTIONS), end].concat();
     let (first, second) = (lines(FIRST), lines(&second));
-    format!("builtin trap {first}{record}{second} EXIT; ")
+    format!("{first}{record}{second}")
 }
 
 /// Returns the script of a bash that reads what stands on descriptor 3.
 fn bash(record: &OsStr) -> Vec<u8> {
     // The path may be any bytes, which no text of ours can hold. Within a trap it is quoted twice.
-    let trap = trap("\u{1}");
+    let (trap, now) = (writer("\u{1}", ONLY_OURS), writer("\u{1}", ""));
     let script = format!(
-        "builtin shopt -s expand_aliases; {PRELUDE}{}\0{}{trap}{COMMAND}{AFTER}\0{OWN_TRAP}{trap}{END}",
+        "builtin shopt -s expand_aliases; {PRELUDE}{}\0{}builtin trap {trap} EXIT; {COMMAND}{AFTER}\0{OWN_TRAP}{now}{END}",
         NOTE.0, NOTE.1
     );
     let quoted_twice = quote(record);
@@ -120,7 +123,9 @@ pub(super) fn resident_argv(shell: &Shell, cgroups: Option<&str>) -> Vec<OsStrin
 /// has come to its end is written down before its own trap, since there is no way to know of one.
 fn posix(record: &OsStr) -> Vec<u8> {
     let dump = [
-        b"{ trap '' XFSZ; } 2>/dev/null; { pwd; printf '\\0'; export -p; printf '\\0end'; } 2>/dev/null >>",
+        // Past functions of these names.
+        b"{ trap '' XFSZ; } 2>/dev/null; { command pwd; command printf '\\0'; command export -p; command printf '\\0end'; } 2>/dev/null >>"
+            .as_slice(),
         record.as_bytes(),
         b" || :",
     ]

@@ -202,7 +202,7 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
             fresh: false,
         };
         // What runs beside the session's commands changes nothing for them, whenever it ends.
-        let in_background = request.runs_in_background();
+        let forgets = request.runs_in_background() || request.keeps_nothing();
         let (terminal, own_cwd) = (request.wants_terminal(), request.cwd.is_some());
         let own_env: Vec<String> = request.env.into_iter().map(|(name, _)| name).collect();
         let input = match request.stdin {
@@ -228,7 +228,7 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         // A shell that was killed may or may not have come to it, which differs from place to place.
         let killed = finished.cause.is_some() || outcome.ended == Ended::SIGNAL;
         let recorded = match record.read() {
-            Ok(None) if has_room && !killed && !in_background => {
+            Ok(None) if has_room && !killed && !forgets => {
                 warnings.push(LOST.into());
                 None
             }
@@ -238,7 +238,7 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
                 None
             }
         };
-        if let Some(recorded) = recorded.as_ref().filter(|_| !in_background) {
+        if let Some(recorded) = recorded.as_ref().filter(|_| !forgets) {
             let given = Given {
                 state: &state,
                 cwd: &cwd,

@@ -166,7 +166,11 @@ impl Worker {
         let breaker = Arc::clone(&self.breaker);
         let on_death = move |_: &Death| lock(&breaker).crashed(Instant::now());
         let died = |death: Arc<Death>| {
-            let hint = "this is a bug in the plugin; report it to its author";
+            let hint = if death.from_outside {
+                "somebody killed its process; try again"
+            } else {
+                "this is a bug in the plugin; report it to its author"
+            };
             failed(format!("its worker {}", said(&death)), hint)
         };
         let not_started = |error: io::Error| {

@@ -74,9 +74,14 @@ impl Plan {
         let Self { found: Discovered { folder, manifest: old }, record: Some(before), .. } = self else {
             return Ok(None);
         };
-        let Some(record) = Record::load(&self.home, &old.name).filter(|record| record != before) else {
-            return Ok(None);
+        let Some(record) = Record::load(&self.home, &old.name) else {
+            let reason = "it was disabled while this host runs".to_owned();
+            let hint = format!("`hostel plugins enable {}` enables it again", old.name);
+            return Err(LoadError::new(&old.name, Step::Checksum, reason, hint));
         };
+        if record == *before {
+            return Ok(None);
+        }
         let refused = |reason: String| {
             let reason = format!("it was updated while this host runs, and {reason}");
             LoadError::new(

@@ -92,6 +92,8 @@ impl Script<'_> {
         let hearing = Arc::new(Hearing::new(&token, streams, sender, &stop, deadline));
         let shared: SharedIo = Arc::<Hearing>::clone(&hearing);
         let mut request = ExecRequest::new(self.language.command());
+        // It becomes the launcher; what the script changes by `terminal` is kept all the same.
+        request.keep_nothing();
         request.stdin = Stdin::Fd(reader.into());
         thread::scope(|scope| {
             let answering = thread::Builder::new().name("answers".into());

@@ -73,6 +73,7 @@ impl Tool for WriteFile {
     type Output = Output;
 
     fn run(session: &Session, input: Input, call: &Call) -> Output {
+        let _editing = session.memory.editing.lock().unwrap_or_else(PoisonError::into_inner);
         write(session, &input, call).unwrap_or_else(Self::failed)
     }
 

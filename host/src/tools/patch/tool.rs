@@ -109,10 +109,14 @@ impl Tool for Patch {
     type Output = Output;
 
     fn run(session: &Session, input: Input, call: &Call) -> Output {
+        let _editing = session.memory.editing.lock().unwrap_or_else(PoisonError::into_inner);
         let files = Files::new(session, call);
+        // Once it is being written, it is written whole: a cancellation in between would leave half of it.
+        let own = Call::new();
+        let writing = own.as_ref().map_or_else(|_| Files::new(session, call), |own| Files::new(session, own));
         let done = match ask(input) {
-            Ok(Asked::Replace(edit)) => edit.run(&files),
-            Ok(Asked::Patch(patch)) => run_patch(&files, &patch),
+            Ok(Asked::Replace(edit)) => edit.run(&files, &writing),
+            Ok(Asked::Patch(patch)) => run_patch(&files, &writing, &patch),
             Err(failure) => Err(Failed { path: None, failure, near: None }),
         };
         let mut failures = session.memory.patch_failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,7 +193,8 @@ fn ask(input: Input) -> Result<Asked, Failure> {
 }
 
 impl Replace {
-    fn run<S: Store>(&self, store: &S) -> Result<Output, Failed> {
+    /// Reads from `store`, and writes by `writing`, which is the same place.
+    fn run<S: Store>(&self, store: &S, writing: &S) -> Result<Output, Failed> {
         let path = &self.path;
         let failed = |failure| Failed::of(path, failure);
         let Some(held) = store.load(path).map_err(|error| failed(Failure::new(error)))? else {
@@ -211,7 +216,7 @@ impl Replace {
         let side = |bytes| Side { path, bytes };
         let diff = bounded(unified(Some(&side(&held.bytes)), Some(&side(&bytes))));
         let write = Step::Write { path: path.clone(), bytes, old: held.bytes, digest: held.digest };
-        carry_out(store, &[write]).map_err(|error| failed(Failure::new(error)))?;
+        carry_out(writing, &[write]).map_err(|error| failed(Failure::new(error)))?;
         Ok(Output {
             success: true,
             diff: Some(diff),
@@ -224,7 +229,7 @@ impl Replace {
     }
 }
 
-fn run_patch<S: Store>(store: &S, patch: &str) -> Result<Output, Failed> {
+fn run_patch<S: Store>(store: &S, writing: &S, patch: &str) -> Result<Output, Failed> {
     let sections = parse(patch).map_err(|error| Failed {
         path: None,
         failure: Failure::new(format!("`patch` cannot be read: line {}: {}", error.line, error.reason)),
@@ -236,7 +241,7 @@ fn run_patch<S: Store>(store: &S, patch: &str) -> Result<Output, Failed> {
         near: problem.near,
     })?;
     let Plan { steps, diff, modified, created, deleted, warnings } = plan;
-    carry_out(store, &steps).map_err(|error| Failed::of(&sections[0].path, Failure::new(error)))?;
+    carry_out(writing, &steps).map_err(|error| Failed::of(&sections[0].path, Failure::new(error)))?;
     Ok(Output {
         success: true,
         diff: Some(bounded(diff)),
@@ -261,7 +266,7 @@ mod tests {
     }
 
     fn replaced(store: &MemoryStore, old: &str, new: &str) -> Result<Output, Failed> {
-        Replace { path: "m.py".into(), old: old.into(), new: new.into(), all: false }.run(store)
+        Replace { path: "m.py".into(), old: old.into(), new: new.into(), all: false }.run(store, store)
     }
 
     #[test]
@@ -309,10 +314,14 @@ mod tests {
                 .contains("there is no file")
         );
         let patch = "*** Update File: n.py\n@@\n-retry(9)\n+retry(3)\n";
-        let failed = run_patch(&store, patch).unwrap_err();
+        let failed = run_patch(&store, &store, patch).unwrap_err();
         assert_eq!((failed.path.as_deref(), failed.near.as_deref()), (Some("n.py"), Some("1|retry(2)")));
         assert!(
-            run_patch(&store, "hello").unwrap_err().failure.message.contains("line 1: a patch begins with")
+            run_patch(&store, &store, "hello")
+                .unwrap_err()
+                .failure
+                .message
+                .contains("line 1: a patch begins with")
         );
         assert_eq!(store.changes(), 0);
     }
