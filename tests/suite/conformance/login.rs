@@ -23,7 +23,8 @@ pub(super) const CASES: &[Case] = &[
 const READING: &str = "login files were still being read";
 
 fn once(s: &Subject) {
-    let s = &s.logging_in("sleep 0.2; echo x >> DIR/count; export READ=1; f() { echo f; }");
+    let own = s.unique();
+    let s = &s.logging_in(&format!("sleep 0.2; echo x >> DIR/count{own}; export READ=1; f() {{ echo f; }}"));
     std::thread::scope(|scope| {
         for number in 0..6 {
             scope.spawn(move || {
@@ -32,7 +33,7 @@ fn once(s: &Subject) {
             });
         }
     });
-    let _ = s.run("cat count; export READ=2").prints("x\n");
+    let _ = s.run(format!("cat count{own}; export READ=2")).prints("x\n");
     let _ = s.again().run("echo $READ").prints("2\n");
 }
 

@@ -70,7 +70,8 @@ fn o_04_a_process_that_ignores_signals(s: &Subject) {
     let number = s.unique();
     let script = format!("trap '' TERM INT HUP; echo armed; while :; do sleep 0.2{number}; done");
     let ran = s.run(Call::new(script).limit(1000)).times_out(1000);
-    assert_eq!(ran.text(), "armed\n", "{ran:?}");
+    // Its shell may be the last to go, and say how the others went.
+    assert!(ran.text().starts_with("armed\n"), "{ran:?}");
     assert!(alive(&number).is_empty(), "{:?}", alive(&number));
 }
 
