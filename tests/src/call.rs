@@ -333,3 +333,17 @@ impl ExecIo for Watching {
         Some(self.deadline)
     }
 }
+
+/// Makes these calls at the same moment, each on a thread of its own, and waits for all.
+pub fn at_once(count: usize, call: impl Fn(usize) + Sync) {
+    let begin = std::sync::Barrier::new(count);
+    let (begin, call) = (&begin, &call);
+    std::thread::scope(|scope| {
+        for number in 0..count {
+            scope.spawn(move || {
+                begin.wait();
+                call(number);
+            });
+        }
+    });
+}

@@ -3,11 +3,13 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `live.rs`, `running.rs`, `threads.rs`, `terminal.rs` | those of this process, the calls on them, and calls on a terminal |
+//! | `aside.rs` | short commands of ours in front of a call |
 //! | `call_id.rs` | what calls are called |
 //! | `create.rs` | what a provider is told of the one that it is to make |
 //! | `ledger.rs`, `identity.rs`, `in_use.rs` | what all processes of the host know of each |
 //! | `cleanup.rs`, `reaper.rs`, `idle.rs` | their end: asked for, and after a while |
 
+mod aside;
 mod call_id;
 pub mod cleanup;
 mod create;
@@ -21,5 +23,6 @@ mod running;
 pub mod terminal;
 mod threads;
 
+pub use aside::Aside;
 pub use live::Environments;
 pub use running::SharedIo;

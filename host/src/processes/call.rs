@@ -15,7 +15,7 @@ use super::bell::Bell;
 use super::log::LogWriter;
 use super::notices::Event;
 use super::watch::{Notice, Watch};
-use crate::environments::{Environments, SharedIo, terminal};
+use crate::environments::{Aside, Environments, SharedIo, terminal};
 use crate::exec::clean::{self, Clean};
 use crate::exec::{Cancel, Terminal};
 use crate::registry::Entry;
@@ -50,7 +50,7 @@ impl Call {
 
     fn run(self, io: &Arc<CallIo>) -> Result<ExecOutcome, Error> {
         let Self { environments, world, entry, task, request, terminal } = self;
-        let looking: SharedIo = Arc::new(Looking { io: Arc::clone(io), until: Instant::now() + LOOKING });
+        let looking = Aside::within(LOOKING, Arc::<CallIo>::clone(io));
         // Before anybody waits for the command to start. Login files are read now, too, and a wrong directory is found.
         let mut look = ExecRequest::new(":");
         look.cwd.clone_from(&request.cwd);
@@ -225,30 +225,6 @@ impl ExecIo for CallIo {
 
     fn deadline(&self) -> Option<Instant> {
         self.deadline
-    }
-}
-
-/// The keeper's side of looking where the command will run. It hears nothing of it.
-struct Looking {
-    io: Arc<CallIo>,
-    until: Instant,
-}
-
-impl ExecIo for Looking {
-    fn output(&self, _: &[u8]) -> Flow {
-        Flow::Continue
-    }
-
-    fn cancelled(&self) -> bool {
-        self.io.cancelled()
-    }
-
-    fn cancel_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.io.cancel_fd()
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        Some(self.until)
     }
 }
 

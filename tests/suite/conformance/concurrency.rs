@@ -3,6 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
+use hostel_tests::call::at_once;
 use hostel_tests::provider::Subject;
 
 use super::case::{Case, case};
@@ -16,20 +17,6 @@ pub(super) const CASES: &[Case] = &[
     case("concurrency-killed", "calls that are killed at their end harm no other", killed),
     case("concurrency-slow", "a slow call holds up no quick one", slow),
 ];
-
-/// Makes these calls at the same moment.
-fn at_once(count: usize, call: impl Fn(usize) + Sync) {
-    let begin = Barrier::new(count);
-    let (begin, call) = (&begin, &call);
-    thread::scope(|scope| {
-        for number in 0..count {
-            scope.spawn(move || {
-                begin.wait();
-                call(number);
-            });
-        }
-    });
-}
 
 fn state(s: &Subject) {
     at_once(24, |number| {

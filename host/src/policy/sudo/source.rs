@@ -7,17 +7,17 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hostel_plugin_api::{Error, ErrorKind, ExecIo, ExecRequest, Flow};
+use hostel_plugin_api::{Error, ErrorKind, ExecRequest};
 
 use super::call::Place;
 use super::secret::Secret;
 use super::watch::SharedIo;
 use crate::dotenv;
+use crate::environments::Aside;
 use crate::home::Home;
 
 /// The variable that holds the password, in Hostel's environment or in `.env`.
@@ -152,32 +152,8 @@ fn needs_none(place: &Place<'_>, request: &ExecRequest, io: &SharedIo) -> bool {
     probe.run_in_background();
     // They may take longer than this may.
     probe.skip_login();
-    let probe_io: SharedIo = Arc::new(Probe { io: Arc::clone(io), until: Instant::now() + PROBE_LIMIT });
+    let probe_io = Aside::within(PROBE_LIMIT, Arc::clone(io));
     matches!((place.run)(probe, &probe_io), Some(0 | NOT_FOUND))
-}
-
-/// The caller's side of that question, which hears nothing of it.
-struct Probe {
-    io: SharedIo,
-    until: Instant,
-}
-
-impl ExecIo for Probe {
-    fn output(&self, _: &[u8]) -> Flow {
-        Flow::Continue
-    }
-
-    fn cancelled(&self) -> bool {
-        self.io.cancelled()
-    }
-
-    fn cancel_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.io.cancel_fd()
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        Some(self.io.deadline().map_or(self.until, |deadline| deadline.min(self.until)))
-    }
 }
 
 fn key(backend: &str, task: &str) -> (String, String) {

@@ -1,11 +1,9 @@
 //! O-53 to O-55: calls at once, and very many of them.
 
-use std::sync::Barrier;
-use std::thread;
 use std::time::Duration;
 
 use hostel::exec::Size;
-use hostel_tests::call::Call;
+use hostel_tests::call::{Call, at_once};
 use hostel_tests::kernel::{Held, eventually};
 use hostel_tests::provider::Subject;
 
@@ -18,20 +16,6 @@ pub(in super::super) const CONCURRENCY: &[Case] = &[
 
 pub(in super::super) const LEAKS: &[Case] =
     &[case("o-55", "nothing is kept of finished calls", o_55_nothing_is_kept_of_finished_calls)];
-
-/// Makes these calls at the same moment.
-fn at_once(count: usize, call: impl Fn(usize) + Sync) {
-    let begin = Barrier::new(count);
-    let (begin, call) = (&begin, &call);
-    thread::scope(|scope| {
-        for number in 0..count {
-            scope.spawn(move || {
-                begin.wait();
-                call(number);
-            });
-        }
-    });
-}
 
 fn o_53_parallel_calls_of_one_session(s: &Subject) {
     at_once(32, |i| {
