@@ -87,19 +87,21 @@ pub(super) enum ConfineError {
 /// permission that the kernel cannot enforce.
 pub(super) fn confine(hello: &Hello, gate: OwnedFd) -> Result<Vec<String>, ConfineError> {
     let (permissions, trapped) = (&hello.manifest.permissions, hello.trap_network);
-    // What the keeper needs is out of reach once the rest is in force.
+    // First: what the keeper needs is out of reach once the rest is in force, and it takes over while that is done.
+    let listen = if trapped { syscalls::trap } else { syscalls::listener };
     let handover = (trapped || names_hosts(permissions)).then(|| {
         // Of a socket that is not made nothing is taken.
         let programs = permissions.exec && !trapped;
-        Handover::begin(gate, &permissions.network, programs).inspect_err(|error| {
+        Handover::begin(gate, &permissions.network, programs, listen).inspect_err(|error| {
             tracing::debug!(%error, "connections cannot be handed to the keeper");
         })
     });
     let mut unenforced = if permissions.is_everything() { Vec::new() } else { hold_to(hello, permissions)? };
-    // Last: from here on whatever sends waits for the keeper.
-    let listen = if trapped { syscalls::trap } else { syscalls::listener };
     let judged = match handover {
-        Some(Ok(handover)) => handover.finish(listen)?,
+        Some(Ok(handover)) => {
+            handover.finish()?;
+            true
+        }
         Some(Err(_)) => false,
         None => true,
     };

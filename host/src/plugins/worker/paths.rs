@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::io::Errno;
 
 /// As many links as a kernel follows.
 const LINKS: usize = 40;
@@ -23,12 +24,21 @@ pub(super) struct Granted {
 /// Opens `path`, of which no link may lie in one of `zones`: the folders that the plugin can write to. None if it is not there,
 /// or leads through such a link.
 pub(super) fn open(path: &Path, zones: &[PathBuf]) -> Option<Granted> {
-    let real = resolve(path, zones)?;
-    // Whatever was exchanged since: no link is followed now.
-    let fd =
-        openat2(CWD, &real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()?;
+    let fd = match without_links(path) {
+        Ok(fd) => fd,
+        Err(Errno::LOOP) => {
+            let real = resolve(path, zones)?;
+            // Whatever was exchanged since: no link is followed now.
+            without_links(&real).ok()?
+        }
+        Err(_) => return None,
+    };
     let mode = fstat(&fd).ok()?.st_mode;
     Some(Granted { fd, is_folder: rustix::fs::FileType::from_raw_mode(mode).is_dir() })
+}
+
+fn without_links(path: &Path) -> Result<OwnedFd, Errno> {
+    openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
 /// Follows the links of `path` that the plugin cannot have made.

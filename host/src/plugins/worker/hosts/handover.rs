@@ -1,9 +1,9 @@
 //! The start: before any foreign code is there, the worker gives the keeper what it needs to judge.
 //!
 //! They speak over the *gate*, a pair of sockets of which each has an end from its birth. The worker sends the
-//! list of hosts, its memory and the courier's other end, confines itself, and says which of its descriptors is the listener;
-//! the keeper fetches that by the courier, and says so. Then the gate is closed. A worker that has nothing to hand over closes it
-//! at once.
+//! list of hosts, its memory and the courier's other end, and says which of its descriptors is the listener; the keeper fetches
+//! that by the courier, and says so. Then the gate is closed. Meanwhile the worker confines itself in all other ways; before it goes on to its
+//! library it waits for the keeper's word. A worker that has nothing to hand over closes the gate at once.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -68,12 +68,26 @@ fn can_take() -> Result<(), Errno> {
 /// Installs the filter that hands calls over.
 type Listen = fn() -> Result<OwnedFd, syscalls::FilterError>;
 
-/// What the worker does.
-pub(in super::super) struct Handover(OwnedFd);
+/// What the worker does: calls are handed over, and the keeper has been told so.
+pub(in super::super) struct Handover {
+    gate: OwnedFd,
+    /// The keeper takes a duplicate of it. Whoever held it beside the keeper could answer in its place.
+    listener: OwnedFd,
+}
 
 impl Handover {
-    /// Sends what is there before the worker confines itself, and starts the courier. This must be the only thread.
-    pub(in super::super) fn begin(gate: OwnedFd, network: &Network, programs: bool) -> io::Result<Self> {
+    /// Sends what is there, starts the courier, and has the calls that `listen` names handed to the keeper from here on, in this thread and
+    /// all that it starts. This must be the only thread.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the kernel does not hand them over; nothing is held up then.
+    pub(in super::super) fn begin(
+        gate: OwnedFd,
+        network: &Network,
+        programs: bool,
+        listen: Listen,
+    ) -> io::Result<Self> {
         if programs {
             can_take()?;
         }
@@ -91,19 +105,20 @@ impl Handover {
         raw::split(|| courier::serve(&ours, worker))?;
         // The table of descriptors is one: closed here, it would be closed there.
         let _ = ours.into_raw_fd();
-        Ok(Self(gate))
+        let listener = listen().map_err(io::Error::other)?;
+        // By plain `write` and `read` from here on: what else sends may have to wait for the keeper. If it fails the keeper is gone, which
+        // `finish` finds out.
+        let _ = write(&gate, &listener.as_raw_fd().to_le_bytes());
+        Ok(Self { gate, listener })
     }
 
-    /// Has the calls that `listen` names handed to the keeper from here on, in this thread and all that it starts. Returns false if the
-    /// kernel does not.
-    pub(in super::super) fn finish(self, listen: Listen) -> Result<bool, HandoverError> {
-        let Ok(listener) = listen() else { return Ok(false) };
-        // By plain `write` and `read`: what else sends would wait for the keeper already.
-        let said = write(&self.0, &listener.as_raw_fd().to_le_bytes());
+    /// Waits until the keeper has taken over.
+    pub(in super::super) fn finish(self) -> Result<(), HandoverError> {
         let mut answer = [0; 1];
-        let taken = said.and_then(|_| retry_on_intr(|| read(&self.0, &mut answer)));
+        let taken = retry_on_intr(|| read(&self.gate, &mut answer));
+        drop(self.listener);
         match taken {
-            Ok(1) if answer == TAKEN => Ok(true),
+            Ok(1) if answer == TAKEN => Ok(()),
             Ok(_) => Err(HandoverError::Keeper(io::ErrorKind::UnexpectedEof.into())),
             Err(error) => Err(HandoverError::Keeper(error.into())),
         }
