@@ -55,6 +55,26 @@ fn the_plugin_to_be_copied_keeps_the_rules() {
 }
 
 #[test]
+fn a_plugin_that_was_never_used_has_not_passed() {
+    let home = Home::new();
+    let folder = home.add_manifest("acmebox", manifest("acmebox") + "requires_env: [ACMEBOX_TOKEN]\n");
+    hostel_tests::put(&hostel_tests::library("acmebox"), &folder.join("libacmebox.so"));
+    let folder = folder.to_str().unwrap();
+    let ran = check(&home, &[folder, "--json"]).expect(1);
+    assert_eq!(ran.json()["passed"], false);
+    assert!(
+        ran.stderr.contains("none of its commands could be tried: ")
+            && ran.stderr.contains("AcmeBox is not configured"),
+        "{}",
+        ran.stderr
+    );
+    // What needs no sandbox can be asked for alone.
+    assert_eq!(check(&home, &[folder, "--json", "--only", "attributes."]).expect(0).json()["passed"], true);
+    let ran = check(&home, &[folder, "--only", "nosuch"]).expect(1);
+    assert!(ran.stderr.contains("no rule was tried"), "{ran:?}");
+}
+
+#[test]
 fn the_shipped_sandbox_keeps_the_rules() {
     let works = Command::new("bwrap").args(["--ro-bind", "/", "/", "true"]).status();
     if !works.is_ok_and(|status| status.success()) {

@@ -215,6 +215,22 @@ fn a_killed_worker_is_told_apart() {
     all_gone("sleep 7304.5");
 }
 
+/// Waits until a command runs, and returns the process ids of keeper and worker of its plugin.
+fn keeper_and_worker(plugin: &str, command: &str) -> [String; 2] {
+    let until = Instant::now() + Duration::from_secs(10);
+    while processes(command).is_empty() {
+        assert!(Instant::now() < until, "it did not start");
+        thread::sleep(Duration::from_millis(10));
+    }
+    // The worker is a copy of its keeper, and has only another name.
+    ["hostel-keeper\n", "hostel-worker\n"].map(|name| {
+        let mut found = processes(&format!("plugin-worker {plugin}$"));
+        found.retain(|id| std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|comm| comm == name));
+        assert_eq!(found.len(), 1, "{name}");
+        found.remove(0)
+    })
+}
+
 #[test]
 fn a_worker_whose_keeper_is_killed_goes_with_it() {
     let home = home_of("kept");
@@ -224,16 +240,8 @@ fn a_worker_whose_keeper_is_killed_goes_with_it() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(10);
-    while processes("^sleep 7305.5").is_empty() {
-        assert!(Instant::now() < until, "it did not start");
-        thread::sleep(Duration::from_millis(10));
-    }
-    let mut keeper = processes("plugin-worker kept$");
-    // The worker is a copy of it, and has only another name.
-    keeper.retain(|id| std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap() == "hostel-keeper\n");
-    assert_eq!(keeper.len(), 1);
-    assert!(Command::new("kill").arg("-KILL").args(&keeper).status().unwrap().success());
+    let [keeper, _] = keeper_and_worker("kept", "^sleep 7305.5");
+    assert!(Command::new("kill").args(["-KILL", &keeper]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(125), "{stderr}");
@@ -241,6 +249,24 @@ fn a_worker_whose_keeper_is_killed_goes_with_it() {
     all_gone("plugin-worker kept$");
     // The host itself saw to the command.
     all_gone("^sleep 7305.5");
+}
+
+#[test]
+fn a_keeper_and_a_worker_that_were_stopped_are_ended_all_the_same() {
+    let home = home_of("held");
+    let child = home
+        .command("hostel", &["exec", "--timeout", "3", "--", "sleep 7306.5"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let both = keeper_and_worker("held", "^sleep 7306.5");
+    assert!(Command::new("kill").arg("-STOP").args(&both).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{stderr}");
+    all_gone("plugin-worker held$");
+    all_gone("^sleep 7306.5");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod exec;
 mod fuzzed;
 mod hostile;
 mod install;
+mod install_asked;
 mod install_git;
 mod killed;
 mod limits;

@@ -54,6 +54,37 @@ fn allowed(home: &Home, command: &str) {
     assert!(ran.code == 0 && ran.text().starts_with("ok: "), "`{command}`: {ran:?}");
 }
 
+/// System calls that reach beyond a process, with arguments that do no harm.
+fn far_calls() -> Vec<String> {
+    let user = 2;
+    [
+        vec![libc::SYS_setpriority, user, 0, 0],
+        // `IOPRIO_WHO_USER`.
+        vec![libc::SYS_ioprio_set, 3, 0, 0],
+        vec![libc::SYS_shmctl, 0, 0],
+        vec![libc::SYS_shmat, 0, 0],
+        vec![libc::SYS_msgsnd, 0, 0],
+        vec![libc::SYS_msgctl, 0, 0],
+        vec![libc::SYS_semctl, 0, 0],
+        vec![libc::SYS_semop, 0, 0],
+        vec![libc::SYS_fanotify_init, 0, 0],
+        vec![libc::SYS_inotify_init1, 0],
+        // How long the kernel's log is.
+        vec![libc::SYS_syslog, 10, 0],
+        vec![libc::SYS_fspick, 0, 0],
+        // To outlive the keeper.
+        vec![libc::SYS_prctl, libc::PR_SET_PDEATHSIG.into(), 0],
+        // To be served before everybody else; root could.
+        vec![libc::SYS_setpriority, 0, 0, -20],
+    ]
+    .into_iter()
+    .map(|numbers| {
+        let words: Vec<String> = numbers.iter().map(libc::c_long::to_string).collect();
+        format!("try-call {}", words.join(" "))
+    })
+    .collect()
+}
+
 #[test]
 fn a_plugin_that_asks_for_nothing_gets_nothing() {
     let home = spy("");
@@ -94,7 +125,10 @@ fn a_plugin_that_asks_for_nothing_gets_nothing() {
         format!("try-touch {key}"),
         "try-shared".into(),
         format!("try-datagram {}", datagrams.display()),
-    ] {
+    ]
+    .into_iter()
+    .chain(far_calls())
+    {
         let is_there = !command.ends_with("/private") || fs::exists("/etc/ssl/private").unwrap();
         if is_there {
             denied(&home, &command);

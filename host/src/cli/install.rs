@@ -1,5 +1,6 @@
 //! `hostel plugins install`, `update` and `remove`.
 
+use std::any::Any;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
@@ -8,16 +9,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::consent::{Act, agree};
 use super::failure::Failure;
-use super::plugins::{introduce, readable};
+use super::plugins::{enable, introduce, readable};
 use super::print::{Out, say, visible};
 use super::{question, tidy};
 use crate::dotenv;
 use crate::home::Home;
 use crate::plugins::install::{
-    InstallError, InstallOptions, Installed, Progress, Source, Updated, install_then, remove as take_away,
-    update_then,
+    InstallError, InstallOptions, Installed, Placed, Progress, Source, Updated, install_then,
+    remove as take_away, update_then,
 };
-use crate::plugins::{Discovered, Manifest, enable};
+use crate::plugins::{Asked, Discovered, Manifest, Record, sound};
 use crate::world::{Options, World};
 
 pub(super) fn install(
@@ -42,7 +43,11 @@ pub(super) fn update(name: &str, enabling: bool, yes: bool, out: &mut Out) -> Re
     let updated =
         update_then(&world.home, name, &Bar::default(), &mut |found| enabled.then(&world.home, found))?;
     match updated {
-        Updated::Already { name, version } => Ok(out.line(&format!("{name} {version} is up to date"))?),
+        Updated::Already { name, version } => {
+            out.line(&format!("{name} {version} is up to date"))?;
+            // It may have been brought up to date before, and never enabled since.
+            if enabling { enable(&readable()?, &name, yes, Act::Replacing, out) } else { Ok(()) }
+        }
         Updated::Replaced(installed) => report(&installed, &enabled, out),
     }
 }
@@ -61,27 +66,29 @@ impl Enabled {
         Self { wanted, yes, manifest: None, stored: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Enables the plugin that was just put in place, while the one before can still be put back.
-    fn then(&mut self, home: &Home, found: &Discovered) -> Result<(), InstallError> {
+    /// Has the plugin agreed to, and asks its library, before it is put in place; there it is enabled.
+    fn then(&mut self, home: &Home, found: &Discovered) -> Result<Placed, InstallError> {
         let after = |failure: Failure| InstallError::After { message: failure.message, hint: failure.hint };
+        let name = &found.manifest.name;
+        let open = |home: &Home| World::open(Options { home: Some(home.clone()), ..Options::default() });
         if !self.wanted {
             self.stored = ask_for(home, &found.manifest, self.yes).map_err(after)?;
-            return Ok(());
+            return Ok(Box::new(|_| Ok(())));
         }
-        let world = World::open(Options { home: Some(home.clone()), ..Options::default() });
-        let world = world.map_err(|error| after(error.into()))?;
-        // What is enabled is what the catalog has read.
-        let candidate = world.catalog.get(&found.manifest.name);
-        if let Some((candidate, read)) =
-            candidate.and_then(|candidate| Some((candidate, candidate.found.as_ref()?)))
-        {
-            agree(read, candidate.record.as_ref(), Act::Replacing, self.yes).map_err(after)?;
-        }
+        let world = open(home).map_err(|error| after(error.into()))?;
+        agree(found, Record::load(home, name).as_ref(), Act::Replacing, self.yes).map_err(after)?;
         self.stored = ask_for(home, &found.manifest, self.yes).map_err(after)?;
-        let (_, warnings) = enable(&world, &found.manifest.name)?;
-        self.warnings = warnings;
+        let asked = Asked::of(&world, found)?;
+        self.warnings.clone_from(&asked.warnings);
         self.manifest = Some(found.manifest.clone());
-        Ok(())
+        let home = home.clone();
+        Ok(Box::new(move |found| {
+            // Beside the others it may have a problem that it has not alone.
+            let world = open(&home)
+                .map_err(|error| InstallError::After { message: error.to_string(), hint: None })?;
+            sound(&world.catalog, &found.manifest.name)?;
+            Ok(asked.enable(&home, found.folder.clone())?)
+        }))
     }
 }
 
@@ -198,6 +205,10 @@ const TICK: Duration = Duration::from_millis(100);
 impl Progress for Bar {
     fn staged(&self, folder: &Path) {
         tidy::remove_on_signal(folder);
+    }
+
+    fn undisturbed(&self) -> Box<dyn Any> {
+        Box::new(tidy::undisturbed())
     }
 
     fn start(&self, what: &str, total: Option<u64>) {

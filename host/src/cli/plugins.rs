@@ -31,7 +31,7 @@ pub(super) fn run(action: Plugins, out: &mut Out) -> Result<u8, Failure> {
         }
         Plugins::List { json } => list(&looked_at()?, json, out)?,
         Plugins::Show { name, json } => show(&looked_at()?, &name, json, out)?,
-        Plugins::Enable { name, yes } => enable(&readable()?, &name, yes, out)?,
+        Plugins::Enable { name, yes } => enable(&readable()?, &name, yes, Act::Enabling, out)?,
         Plugins::Install { source, sha256, reference, force, enable, yes } => {
             let options = InstallOptions { sha256, force, reference };
             install::install(&source, &options, enable, yes, out)?;
@@ -240,11 +240,11 @@ fn show(world: &World, name: &str, json: bool, out: &mut Out) -> Result<(), Fail
     Ok(out.table(&table)?)
 }
 
-fn enable(world: &World, name: &str, yes: bool, out: &mut Out) -> Result<(), Failure> {
+pub(super) fn enable(world: &World, name: &str, yes: bool, act: Act, out: &mut Out) -> Result<(), Failure> {
     let wanted = world.catalog.get(name).filter(|candidate| candidate.problem.is_none());
     let stored = match wanted.and_then(|candidate| Some((candidate, candidate.found.as_ref()?))) {
         Some((candidate, found)) => {
-            agree(found, candidate.record.as_ref(), Act::Enabling, yes)?;
+            agree(found, candidate.record.as_ref(), act, yes)?;
             ask_for(&world.home, &found.manifest, yes)?
         }
         None => Vec::new(),

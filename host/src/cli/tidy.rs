@@ -3,15 +3,21 @@
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::print::say;
 use crate::guard::Guard;
 
 /// What is to be removed.
 static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Keeps those signals from ending this program as long as what is returned is held.
+pub(super) fn undisturbed() -> MutexGuard<'static, impl Sized> {
+    MADE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Removes `folder` when SIGINT, SIGTERM or SIGHUP ends this program. One that is gone by then is no harm.
 pub(super) fn remove_on_signal(folder: &Path) {
@@ -36,6 +42,7 @@ fn watch(signal: i32) -> std::io::Result<()> {
                 // It may be gone.
                 let _ = std::fs::remove_dir_all(folder);
             }
+            say("error", "interrupted");
             std::process::exit(128 + signal);
         }
     })?;

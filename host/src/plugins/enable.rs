@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hostel_plugin_api::shell::{StripList, lock_within};
@@ -10,6 +11,7 @@ use super::catalog::{Candidate, Catalog};
 use super::error::LoadError;
 use super::granted;
 use super::inspect::inspect;
+use super::load::Discovered;
 use super::record::Record;
 use super::secrets::may_be_secret;
 use super::source::{Isolation, Terms};
@@ -50,66 +52,101 @@ pub enum EnableError {
 ///
 /// Fails with nothing changed if the plugin cannot be loaded.
 pub fn enable<'a>(world: &'a World, name: &str) -> Result<(&'a Candidate, Vec<String>), EnableError> {
-    let World { home, catalog, config, .. } = world;
-    let candidate = catalog.get(name).ok_or_else(|| EnableError::Unknown(name.to_owned()))?;
-    if let Some(problem) = &candidate.problem {
-        return Err(EnableError::Problem(name.to_owned(), problem.reason().to_owned()));
-    }
+    let candidate = sound(&world.catalog, name)?;
     let Some(found) = &candidate.found else { return Err(EnableError::Unknown(name.to_owned())) };
-    let verified = found.verify(None)?;
-    let files = granted::files(found)?;
-    let terms = Terms::read(config)?;
-    let plan = Plan {
-        found: found.clone(),
-        pin: Some(verified.pin().clone()),
-        home: home.clone(),
-        settings: config.section(&format!("plugins.settings.{name}")),
-        secrets: found.manifest.secrets().collect(),
-        limits: terms.limits,
-        record: None,
-        signing: terms.signing,
-        trap_network: false,
-        watched: false,
-    };
-    let (mut providers, mut warnings) = inspect(plan)?;
-    if Isolation::of(config, name) == Isolation::InProcess {
-        let why = "it runs in Hostel's own process, where it is not held to its permissions";
-        warnings.push(format!("{why} (`plugins.isolation`)"));
+    let asked = Asked::of(world, found)?;
+    let warnings = asked.warnings.clone();
+    asked.enable(&world.home, found.folder.clone())?;
+    Ok((candidate, warnings))
+}
+
+/// Returns plugin `name` if nothing keeps it from being enabled that can be seen from outside.
+pub(crate) fn sound<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Candidate, EnableError> {
+    let candidate = catalog.get(name).ok_or_else(|| EnableError::Unknown(name.to_owned()))?;
+    match &candidate.problem {
+        Some(problem) => Err(EnableError::Problem(name.to_owned(), problem.reason().to_owned())),
+        None => Ok(candidate),
     }
-    for provider in &mut providers {
-        provider.strip_env_keys.retain(|key| {
-            let why = match (StripList::is_valid(key), may_be_secret(key)) {
-                (true, true) => return true,
-                (true, false) => "which every command needs, or is too much at once",
-                (false, _) => "which is no variable's name",
-            };
-            let key = key.escape_debug();
-            warnings.push(format!("`{}` wants `{key}` stripped, {why}", provider.name));
-            false
-        });
-    }
-    let record = Record {
-        folder: found.folder.clone(),
-        pin: verified.pin().clone(),
-        files,
-        permissions: found.manifest.asked(),
-        api_version: verified.api_version().to_owned(),
-        secrets: found.manifest.secrets().collect(),
-        providers,
-    };
-    // Record and list belong together, whoever else is at it.
-    let _turn = turn(home)?;
-    let before = Record::load(home, name);
-    record.save(home, name).map_err(|(path, error)| EnableError::Record(path, error))?;
-    match list(home, name, true) {
-        Ok(_) => Ok((candidate, warnings)),
-        Err(error) => {
-            match before {
-                Some(before) => drop(before.save(home, name)),
-                None => Record::remove(home, name),
-            }
-            Err(error)
+}
+
+/// A plugin whose library was asked about itself, and that is not enabled yet.
+#[derive(Debug)]
+pub struct Asked {
+    record: Record,
+    name: String,
+    /// What its author should know.
+    pub warnings: Vec<String>,
+}
+
+impl Asked {
+    /// Checks and pins the plugin's files, and asks its library, in a worker.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the plugin cannot be loaded. Nothing was changed in any case.
+    pub fn of(world: &World, found: &Discovered) -> Result<Self, EnableError> {
+        let World { home, config, .. } = world;
+        let name = &found.manifest.name;
+        let verified = found.verify(None)?;
+        let files = granted::files(found)?;
+        let terms = Terms::read(config)?;
+        let plan = Plan {
+            found: found.clone(),
+            pin: Some(verified.pin().clone()),
+            home: home.clone(),
+            settings: config.section(&format!("plugins.settings.{name}")),
+            secrets: found.manifest.secrets().collect(),
+            limits: terms.limits,
+            record: None,
+            signing: terms.signing,
+            trap_network: false,
+            watched: false,
+        };
+        let (mut providers, mut warnings) = inspect(plan)?;
+        if Isolation::of(config, name) == Isolation::InProcess {
+            let why = "it runs in Hostel's own process, where it is not held to its permissions";
+            warnings.push(format!("{why} (`plugins.isolation`)"));
         }
+        for provider in &mut providers {
+            provider.strip_env_keys.retain(|key| {
+                let why = match (StripList::is_valid(key), may_be_secret(key)) {
+                    (true, true) => return true,
+                    (true, false) => "which every command needs, or is too much at once",
+                    (false, _) => "which is no variable's name",
+                };
+                let key = key.escape_debug();
+                warnings.push(format!("`{}` wants `{key}` stripped, {why}", provider.name));
+                false
+            });
+        }
+        let record = Record {
+            folder: found.folder.clone(),
+            pin: verified.pin().clone(),
+            files,
+            permissions: found.manifest.asked(),
+            api_version: verified.api_version().to_owned(),
+            secrets: found.manifest.secrets().collect(),
+            providers,
+        };
+        Ok(Self { record, name: name.clone(), warnings })
+    }
+
+    /// Enables it: writes down what was found, and puts it on the list. `folder` is where it lies now.
+    ///
+    /// # Errors
+    ///
+    /// Fails with nothing changed if that cannot be written.
+    pub fn enable(self, home: &Home, folder: PathBuf) -> Result<(), EnableError> {
+        let Self { record, name, .. } = self;
+        // Record and list belong together, whoever else is at it.
+        let _turn = turn(home)?;
+        let before = Record::load(home, &name);
+        let record = Record { folder, ..record };
+        record.save(home, &name).map_err(|(path, error)| EnableError::Record(path, error))?;
+        list(home, &name, true).map(drop).inspect_err(|_| match before {
+            Some(before) => drop(before.save(home, &name)),
+            None => Record::remove(home, &name),
+        })
     }
 }
 

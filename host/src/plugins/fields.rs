@@ -3,7 +3,7 @@
 use serde_yaml::{Mapping, Value};
 
 use super::manifest::{Kind, ManifestError, RequiredEnv};
-use super::permissions::{Permissions, is_absolute};
+use super::permissions::{Permissions, is_plain};
 use crate::registry::{check_name, fold};
 
 const KEYS: [&str; 14] = [
@@ -168,13 +168,13 @@ pub(super) fn permissions(map: &Mapping) -> Result<Permissions, ManifestError> {
         }
         Some(_) => Err(wrong(key, expected)),
     };
-    let paths = "a list of paths that begin with `/` or `~/` and hold no `..`";
+    let paths = "a list of paths that begin with `/` or `~/`, hold no `..`, `.` or `//`, and lead through no process (`/proc/self`)";
     let network = serde_json::to_value(map.get("network")).unwrap_or_default();
     let exec = map.get("exec").map_or(Some(false), Value::as_bool);
     Ok(Permissions {
         network: network.try_into().map_err(|expected| wrong("network", expected))?,
-        read: list("read", is_absolute, paths)?,
-        write: list("write", is_absolute, paths)?,
+        read: list("read", is_plain, paths)?,
+        write: list("write", is_plain, paths)?,
         exec: exec.ok_or_else(|| wrong("exec", "true or false"))?,
         env: list("env", is_variable, "a list of the names of variables")?,
     })

@@ -8,7 +8,7 @@ use super::error::{LoadError, Step};
 use super::load::{Discovered, Pin};
 use super::record::Record;
 use super::trust;
-use crate::digest::sha256_hex;
+use crate::digest::sha256_of;
 
 /// The other files of a plugin together are no larger than this.
 const LONGEST: u64 = 1 << 30;
@@ -77,14 +77,12 @@ pub(super) fn inside(found: &Discovered, name: &str) -> Result<PathBuf, LoadErro
     Err(LoadError::new(plugin, Step::File, reason, "put the file itself there"))
 }
 
-fn hash(path: &Path) -> io::Result<(String, u64)> {
+pub(super) fn hash(path: &Path) -> io::Result<(String, u64)> {
     let meta = std::fs::metadata(path)?;
     if !meta.is_file() || meta.len() > LONGEST {
         return Err(io::Error::other("it is not a regular file of at most 1 GiB"));
     }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
-    Ok((sha256_hex(&bytes), bytes.len() as u64))
+    sha256_of(File::open(path)?.take(LONGEST), |_| Ok(()))
 }
 
 /// Refuses libraries of the plugin's own that the loader would load with it and that nobody has pinned. `needed` is what the

@@ -7,7 +7,7 @@
 
 use std::ffi::c_void;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
@@ -17,13 +17,12 @@ use hostel_plugin_api::abi::root::{CheckedRoot, ROOT_SYMBOL, RootError};
 use hostel_plugin_api::{ErrorKind, Surroundings, TerminalEnvironmentProvider};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use object::read::{ReadCache, ReadRef};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use serde::{Deserialize, Serialize};
 
 use super::error::{LoadError, Step};
 use super::manifest::{Kind, Manifest};
+use super::sealed::{Copied, CopyError, sealed_copy};
 use super::{granted, preflight, trust};
-use crate::digest::sha256_hex;
 use crate::home::Home;
 use crate::registry::{check_name, fold};
 
@@ -53,12 +52,12 @@ pub struct Discovered {
     pub manifest: Manifest,
 }
 
-/// A library whose file was checked, with the bytes that were.
+/// A library whose file was checked, with a copy of what was.
 #[derive(Debug)]
 pub struct Verified {
     manifest: Manifest,
     path: PathBuf,
-    bytes: Vec<u8>,
+    copy: File,
     facts: preflight::Facts,
     pin: Pin,
 }
@@ -98,16 +97,20 @@ impl Discovered {
     pub fn verify(&self, pin: Option<&Pin>) -> Result<Verified, LoadError> {
         let name = &self.manifest.name;
         let path = self.trusted_library()?;
-        let bytes = read(name, &path)?;
-        let sha256 = sha256_hex(&bytes);
-        let found = Pin { library: file_name(&path), sha256, size: bytes.len() as u64 };
+        let Copied { file: copy, sha256, size } = sealed_copy(name, open(name, &path)?.take(LONGEST))
+            .map_err(|error| not_copied(name, &path, error))?;
+        let found = Pin { library: file_name(&path), sha256, size };
         if let Some(pin) = pin.filter(|pin| **pin != found) {
-            let differs = format!("SHA-256 is {}…, was {}…", short(&found.sha256), short(&pin.sha256));
+            let differs = if found.library == pin.library {
+                format!("SHA-256 is {}…, was {}…", short(&found.sha256), short(&pin.sha256))
+            } else {
+                format!("it was `{}`", pin.library)
+            };
             return Err(changed(name, &path, &differs));
         }
-        let facts = self.preflight(&path, bytes.as_slice())?;
+        let facts = self.preflight(&path, &ReadCache::new(&copy))?;
         granted::check_libraries(self, &facts.needed)?;
-        Ok(Verified { manifest: self.manifest.clone(), path, bytes, facts, pin: found })
+        Ok(Verified { manifest: self.manifest.clone(), path, copy, facts, pin: found })
     }
 
     /// Checks what can be checked without reading all of the library, for lists of what is not enabled.
@@ -196,15 +199,15 @@ fn open(plugin: &str, path: &Path) -> Result<File, LoadError> {
     File::open(path).map_err(|error| failed(format!("failed to read `{}`: {error}", path.display())))
 }
 
-fn read(plugin: &str, path: &Path) -> Result<Vec<u8>, LoadError> {
-    let file = open(plugin, path)?;
-    let mut bytes =
-        Vec::with_capacity(file.metadata().map_or(0, |meta| usize::try_from(meta.len()).unwrap_or(0)) + 1);
-    match file.take(LONGEST).read_to_end(&mut bytes) {
-        Ok(_) => Ok(bytes),
-        Err(error) => {
+fn not_copied(plugin: &str, path: &Path, error: CopyError) -> LoadError {
+    match error {
+        CopyError::Read(error) => {
             let reason = format!("failed to read `{}`: {error}", path.display());
-            Err(LoadError::new(plugin, Step::File, reason, "put a library there that you may read"))
+            LoadError::new(plugin, Step::File, reason, "put a library there that you may read")
+        }
+        CopyError::Write(error) => {
+            let reason = format!("no sealed copy of it could be made: {error}");
+            LoadError::new(plugin, Step::Open, reason, "check the free memory")
         }
     }
 }
@@ -228,26 +231,17 @@ impl Verified {
     ///
     /// Fails if the loader refuses it or its types are not ours.
     pub fn open(self) -> Result<Opened, LoadError> {
-        match self.sealed()? {
-            Some(file) => Sealed { manifest: self.manifest, path: self.path, file }.open(),
-            None => open_at(self.manifest, &self.path, &self.path),
+        if self.facts.needs_its_place {
+            return open_at(self.manifest, &self.path, &self.path);
         }
+        Sealed { manifest: self.manifest, path: self.path, file: self.copy }.open()
     }
 
     /// Returns the library as a file in memory that nobody can change, which another process can open as well. None where it
     /// looks for others beside itself, so that it must be opened where it lies.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no room for it.
-    pub fn sealed(&self) -> Result<Option<File>, LoadError> {
-        if self.facts.needs_its_place {
-            return Ok(None);
-        }
-        sealed_copy(self).map(Some).map_err(|error| {
-            let reason = format!("no sealed copy of it could be made: {error}");
-            LoadError::new(&self.manifest.name, Step::Open, reason, "check the free memory")
-        })
+    #[must_use]
+    pub fn into_sealed(self) -> Option<File> {
+        (!self.facts.needs_its_place).then_some(self.copy)
     }
 }
 
@@ -320,25 +314,6 @@ fn loader_message(error: &libloading::Error, path: &Path, shown: &str) -> String
     let text = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     let text = text.lines().next().unwrap_or_default().replace(&path.display().to_string(), shown);
     text.trim_matches(['"', ' ']).to_owned()
-}
-
-/// Copies the bytes into a file in memory that nobody can change any more.
-fn sealed_copy(library: &Verified) -> std::io::Result<File> {
-    let name = format!("hostel-plugin-{}", library.manifest.name);
-    let base = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not know the flag that asks for a file that may be executed, and need none.
-    let fd = memfd_create(&name, base | MemfdFlags::EXEC).or_else(|_| memfd_create(&name, base))?;
-    let mut file = File::from(fd);
-    file.write_all(&library.bytes)?;
-    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    // The kernel may hold a page of it for a moment.
-    for pause in (1..40).map(std::time::Duration::from_millis) {
-        match fcntl_add_seals(&file, seals) {
-            Err(rustix::io::Errno::BUSY) => std::thread::sleep(pause),
-            sealed => return Ok(sealed.map(|()| file)?),
-        }
-    }
-    Err(rustix::io::Errno::BUSY.into())
 }
 
 impl Opened {

@@ -20,6 +20,7 @@ mod permissions;
 mod preflight;
 mod record;
 mod scaffold;
+mod sealed;
 mod secrets;
 mod signature;
 mod source;
@@ -28,7 +29,8 @@ mod trust;
 pub mod worker;
 
 pub use catalog::{Candidate, Catalog, Choice, Problem};
-pub use enable::{EnableError, disable, enable};
+pub(crate) use enable::sound;
+pub use enable::{Asked, EnableError, disable, enable};
 pub use error::{LoadError, Step};
 pub use granted::differences;
 pub use load::{Discovered, Opened, Pin, Registered, Sealed, Verified};

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::net::Ipv6Addr;
-use std::path::{Component, Path};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,7 +54,7 @@ const HTTPS: u16 = 443;
 impl Host {
     fn parse(text: &str) -> Option<Self> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return is_absolute(path).then(|| Self::Unix(path.to_owned()));
+            return is_plain(path).then(|| Self::Unix(path.to_owned()));
         }
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => {
@@ -108,10 +108,19 @@ impl TryFrom<Value> for Network {
     }
 }
 
-/// Returns whether a path can be granted: absolute (or below the user's home, `~/`), and without a way back up.
-pub(super) fn is_absolute(path: &str) -> bool {
-    let rest = path.strip_prefix("~/").map_or(path, |_| "/");
-    Path::new(rest).is_absolute() && Path::new(path).components().all(|part| part != Component::ParentDir)
+/// Returns whether a path can be granted: absolute (or below the user's home, `~/`), in the one form that says what it means. There is
+/// no way back up, nothing that stands for nothing, and no way through a process, which ends who knows where.
+pub(super) fn is_plain(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix("~/").or_else(|| path.strip_prefix('/')) else { return false };
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let plain = |part: &str| !matches!(part, "" | "." | "..");
+    let through = |prefix: &str| Path::new(path).starts_with(prefix);
+    let of_process = rest.strip_prefix("proc/").and_then(|rest| rest.split('/').next()).is_some_and(|name| {
+        name == "self" || name == "thread-self" || name.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    (path == "/" || path == "~/" || rest.split('/').all(plain))
+        && !(path.starts_with('/') && of_process)
+        && !["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"].into_iter().any(through)
 }
 
 impl Permissions {
@@ -132,6 +141,12 @@ impl Permissions {
     #[must_use]
     pub fn writes_everywhere(&self) -> bool {
         self.write.iter().any(|path| path == "/")
+    }
+
+    /// Whether every file can be read.
+    #[must_use]
+    pub fn reads_everywhere(&self) -> bool {
+        self.writes_everywhere() || self.read.iter().any(|path| path == "/")
     }
 
     /// Whether nothing is withheld, so that the kernel need not be asked to withhold it.
@@ -158,7 +173,7 @@ impl Permissions {
         if self.writes_everywhere() {
             lines.push("may read and change every file that you may".to_owned());
         } else {
-            lines.push(if self.read.iter().any(|path| path == "/") {
+            lines.push(if self.reads_everywhere() {
                 "may read every file that you may".to_owned()
             } else if self.read.is_empty() {
                 "may read its own folder and no file of yours".to_owned()
@@ -282,11 +297,33 @@ mod tests {
 
     #[test]
     fn paths_lead_nowhere_else() {
-        for good in ["/", "/srv/x", "~/.config/acme"] {
-            assert!(is_absolute(good), "{good}");
+        for good in
+            ["/", "/srv/x", "/srv/x/", "~/.config/acme", "~/", "/proc/cpuinfo", "/dev/fdx", "~/proc/1"]
+        {
+            assert!(is_plain(good), "{good}");
         }
-        for bad in ["", "x", "../x", "/srv/../etc", "~", "~user/x", "~/../x"] {
-            assert!(!is_absolute(bad), "{bad}");
+        for bad in [
+            "",
+            "x",
+            "../x",
+            "/srv/../etc",
+            "~",
+            "~user/x",
+            "~/../x",
+            "//",
+            "/./",
+            "/.",
+            "/srv//x",
+            "/srv/./x",
+            "~//",
+            "/proc/self/root",
+            "/proc/self",
+            "/proc/thread-self/cwd",
+            "/proc/1/root",
+            "/dev/fd/3",
+            "/dev/stdin",
+        ] {
+            assert!(!is_plain(bad), "{bad}");
         }
     }
 }

@@ -96,6 +96,14 @@ impl Record {
         write(&home.plugin_records()).map_err(|error| (path.clone(), error))
     }
 
+    /// Whether the library that was enabled lies in `folder`.
+    #[must_use]
+    pub fn pins(&self, folder: &Path) -> bool {
+        let Pin { library, sha256, size } = &self.pin;
+        let is_there = super::granted::hash(&folder.join(library));
+        is_there.is_ok_and(|(found, length)| (&found, &length) == (sha256, size))
+    }
+
     /// Forgets the record of `plugin`.
     pub fn remove(home: &Home, plugin: &str) {
         // One that stays is overwritten when the plugin is enabled again.

@@ -69,7 +69,7 @@ impl Signing {
             for file in &files {
                 let shown =
                     file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                match verify(&key, file) {
+                match verify(&key, file, &found.folder) {
                     Ok(true) => signed += 1,
                     Ok(false) => {}
                     Err(reason) => {
@@ -97,10 +97,13 @@ impl Signing {
     }
 }
 
-/// Returns whether `key` signed the file: not where there is no signature, or another key's.
-fn verify(key: &PublicKey, file: &Path) -> Result<bool, String> {
+/// Returns whether `key` signed a file in `folder`: not where there is no signature, or another key's.
+fn verify(key: &PublicKey, file: &Path, folder: &Path) -> Result<bool, String> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".minisig");
+    if Path::new(&beside).canonicalize().is_ok_and(|real| !real.starts_with(folder)) {
+        return Err("it is a link that leads out of the plugin's folder".into());
+    }
     let text = match read_regular(Path::new(&beside), LONGEST) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),

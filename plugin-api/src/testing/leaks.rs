@@ -104,7 +104,14 @@ fn growth(bench: &Bench) -> Result<Growth, Unmet> {
 }
 
 fn measure(bench: &Bench) -> Result<Growth, Unmet> {
-    let uncounted = |error: io::Error| Unmet::Skipped(format!("`/proc` shows nothing to count: {error}"));
+    let uncounted = |error: io::Error| {
+        Unmet::Skipped(match error.kind() {
+            io::ErrorKind::NotFound => {
+                "the process that was to be counted has ended: see what crashed".to_owned()
+            }
+            _ => format!("`/proc` shows nothing to count: {error}"),
+        })
+    };
     let held = bench.shared()?;
     for _ in 0..3 {
         bench.expect(&held, ExecRequest::new("echo warm"), "warm\n")?;

@@ -105,6 +105,8 @@ fn only_its_hosts_are_reached_by_whatever_call() {
     denied(&home, "try-tcp 192.0.2.1:53");
     denied(&home, "try-detour");
     denied(&home, "try-frames");
+    // Nor does anybody come in.
+    denied(&home, "try-listen");
     for harmless in ["try-interfaces", "try-thread"] {
         allowed(&home, harmless);
     }
@@ -115,6 +117,15 @@ fn only_its_hosts_are_reached_by_whatever_call() {
     assert!(ran.text().contains("refused"), "{ran:?}");
     let ran = home.exec(&format!("try-late {good}")).expect(1);
     assert!(ran.text().contains("refused"), "{ran:?}");
+}
+
+#[test]
+fn nobody_is_let_in_from_another_machine_by_one_that_speaks_to_this_one() {
+    let door = tempfile::tempdir().unwrap();
+    let list = ["127.0.0.1:9".to_owned(), quoted(format!("unix:{}/x", door.path().display()))];
+    let Some(home) = speaking_to(&list, &format!(", write: [{}]", door.path().display())) else { return };
+    denied(&home, "try-listen");
+    allowed(&home, &format!("try-listen-here {}/own", door.path().display()));
 }
 
 #[test]

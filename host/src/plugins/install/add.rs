@@ -38,8 +38,12 @@ pub struct Installed {
     pub warnings: Vec<String>,
 }
 
-/// What is done with a plugin that is in place, while the one before can still be put back.
-pub type Then<'a> = &'a mut dyn FnMut(&Discovered) -> Result<(), InstallError>;
+/// What is done with a plugin once it is in place, while the one before can still be put back. It must not take long: until it has returned
+/// there is neither.
+pub type Placed = Box<dyn FnOnce(&Discovered) -> Result<(), InstallError>>;
+
+/// What is done with a plugin that was checked, before anything is put in its place, however long that takes.
+pub type Then<'a> = &'a mut dyn FnMut(&Discovered) -> Result<Placed, InstallError>;
 
 /// Installs the plugin in `source`. It is not enabled, and nothing of it is run.
 ///
@@ -52,7 +56,12 @@ pub fn install(
     options: &InstallOptions,
     progress: &dyn Progress,
 ) -> Result<Installed, InstallError> {
-    install_then(home, source, options, progress, &mut |_| Ok(()))
+    install_then(home, source, options, progress, &mut |_| Ok(nothing()))
+}
+
+/// Nothing more.
+pub(super) fn nothing() -> Placed {
+    Box::new(|_| Ok(()))
 }
 
 /// As [`install`], and does something with the plugin that belongs to it: if that fails, the plugin is not installed either.
@@ -70,7 +79,7 @@ pub fn install_then(
     let source = chosen(source, options)?;
     let sha256 = checked_sha256(&source, options)?;
     let staged = stage(home, &source, sha256.as_deref(), progress)?;
-    put(home, staged, &source, options.force, then)
+    put(home, staged, &source, options.force, progress, then)
 }
 
 /// Puts a checked folder in place, and remembers where it came from.
@@ -79,41 +88,56 @@ pub(super) fn put(
     staged: Staged,
     source: &Source,
     force: bool,
+    progress: &dyn Progress,
     then: Then<'_>,
 ) -> Result<Installed, InstallError> {
-    let place = Place::hold(home)?;
-    let Discovered { folder: staged_folder, manifest } = staged.found;
+    let Discovered { folder: staged_folder, manifest } = &staged.found;
     let (name, version) = (manifest.name.clone(), manifest.version.clone());
     let target = home.plugins().join(&name);
-    let others = Catalog::scan(home, &[], &[]).candidates;
-    let other = others.into_iter().find(|other| fold(&other.name) == fold(&name) && other.path != target);
-    if let Some(other) = other {
-        return Err(InstallError::Taken { name, folder: other.path });
-    }
+    // Nobody is asked in vain, and nobody waits meanwhile.
+    replaced(home, &name, force)?;
+    let placed = then(&staged.found);
+    let mut placed = Some(placed.map_err(|error| error.moved(staged_folder, &target))?);
+    let place = Place::hold(home)?;
+    let replaced = replaced(home, &name, force)?;
     let earlier = Receipt::load(home, &name);
-    let replaced = target.symlink_metadata().is_ok().then(|| version_in(&target, earlier.as_ref()));
-    if let Some(version) = replaced.as_ref().filter(|_| !force) {
-        return Err(InstallError::Exists { name, version: version.clone() });
-    }
     let receipt = Receipt::new(source, staged.sha256, staged.commit, version.clone());
     let mut check = |folder: &Path| -> Result<(), InstallError> {
         let folder = folder.canonicalize().map_err(|error| InstallError::Place(folder.to_owned(), error))?;
         let found = Discovered { folder, manifest: manifest.clone() };
         found.glance()?;
         receipt.save(home, &name)?;
-        then(&found).inspect_err(|_| match &earlier {
+        placed.take().map_or(Ok(()), |placed| placed(&found)).inspect_err(|_| match &earlier {
             // The error that led here is the one to tell.
             Some(earlier) => drop(earlier.save(home, &name)),
             None => Receipt::remove(home, &name),
         })
     };
-    let old = place.put(&name, &staged_folder, &staged.staging.mark(), &rename, &mut check)?;
+    let undisturbed = progress.undisturbed();
+    let old = place.put(&name, staged_folder, &staged.staging.mark(), &rename, &mut check);
+    drop(undisturbed);
     let mut warnings = staged.warnings;
-    if let Some((old, error)) = old.and_then(|old| discard(&old).err().map(|error| (old, error))) {
+    if let Some((old, error)) = old?.and_then(|old| discard(&old).err().map(|error| (old, error))) {
         let old = old.display();
         warnings.push(format!("failed to remove the old folder, which is now `{old}`: {error}"));
     }
     Ok(Installed { name, version, folder: target, replaced, warnings })
+}
+
+/// Returns the version that would be replaced, if one would. Fails if it may not, or another folder has the name.
+fn replaced(home: &Home, name: &str, force: bool) -> Result<Option<String>, InstallError> {
+    let target = home.plugins().join(name);
+    let others = Catalog::scan(home, &[], &[]).candidates;
+    let other = others.into_iter().find(|other| fold(&other.name) == fold(name) && other.path != target);
+    if let Some(other) = other {
+        return Err(InstallError::Taken { name: name.to_owned(), folder: other.path });
+    }
+    let is_there = target.symlink_metadata().is_ok();
+    let version = is_there.then(|| version_in(&target, Receipt::load(home, name).as_ref()));
+    match version {
+        Some(version) if !force => Err(InstallError::Exists { name: name.to_owned(), version }),
+        version => Ok(version),
+    }
 }
 
 fn version_in(folder: &Path, receipt: Option<&Receipt>) -> String {

@@ -1,7 +1,7 @@
 //! Why a plugin was not installed, updated or removed.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::source::SourceError;
 use super::tree::Flaw;
@@ -169,6 +169,24 @@ impl From<EnableError> for InstallError {
 }
 
 impl InstallError {
+    /// Returns the same error of a folder that has another name for the user than the one it had when it was found.
+    pub(super) fn moved(mut self, from: &Path, to: &Path) -> Self {
+        let load = match &mut self {
+            Self::Load(error) => Some(error),
+            Self::Enable(error) => match &mut **error {
+                EnableError::Load(error) => Some(error),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(error) = load {
+            let (from, to) = (from.display().to_string(), to.display().to_string());
+            error.reason = error.reason.replace(&from, &to);
+            error.hint = error.hint.replace(&from, &to);
+        }
+        self
+    }
+
     /// Returns what to do about it. That of an [`Enable`](Self::Enable) is the face's to say.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

@@ -3,6 +3,7 @@
 //! The file has no name: what was hashed is what is unpacked, whatever happens to the original meanwhile, and nothing is left
 //! behind if the process is killed.
 
+use std::any::Any;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -35,6 +36,11 @@ const AGAIN: &str = "try again, or download the file yourself and install that";
 pub trait Progress {
     /// A folder was made for what comes, which nobody else knows of.
     fn staged(&self, _folder: &Path) {}
+
+    /// Returns what keeps a signal from ending this program as long as it is held: one folder is taking the place of another.
+    fn undisturbed(&self) -> Box<dyn Any> {
+        Box::new(())
+    }
 
     /// Something begins; `total` is its length in bytes, where that is known.
     fn start(&self, what: &str, total: Option<u64>);

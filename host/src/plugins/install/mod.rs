@@ -38,7 +38,7 @@ mod zipfile;
 #[cfg(test)]
 mod tests;
 
-pub use add::{InstallOptions, Installed, Then, install, install_then};
+pub use add::{InstallOptions, Installed, Placed, Then, install, install_then};
 pub use error::InstallError;
 pub use fetch::{Progress, Silent};
 pub use receipt::Receipt;

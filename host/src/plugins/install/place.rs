@@ -2,7 +2,7 @@
 //!
 //! The old folder is renamed, the new one is renamed into its place, and only when that one has been checked there the old one
 //! is removed. Whoever has a file of the old one open keeps it. A process that is killed in between leaves either a folder
-//! under its old name or one that the next command puts back. There is no waiting for the disk: what a power failure tears is
+//! under its old name or one that the next command puts back; if both are there, that one stays which was enabled. There is no waiting for the disk: what a power failure tears is
 //! noticed by its checksum.
 //!
 //! Everything lies in `plugins/` under names with a dot in front, which the catalog passes over:
@@ -25,6 +25,7 @@ use tempfile::TempDir;
 
 use super::error::InstallError;
 use crate::home::{Home, make_private};
+use crate::plugins::Record;
 use crate::registry::check_name;
 
 const STAGING: &str = ".staging-";
@@ -44,6 +45,7 @@ const STALE: Duration = Duration::from_secs(3600);
 /// The folder of plugins, which only one command changes at a time.
 #[derive(Debug)]
 pub(super) struct Place {
+    home: Home,
     plugins: PathBuf,
     _lock: File,
 }
@@ -92,7 +94,8 @@ impl Place {
             lock_within(&lock, PATIENCE)?;
             Ok(lock)
         };
-        let place = Self { plugins: home.plugins(), _lock: open().map_err(InstallError::Lock)? };
+        let lock = open().map_err(InstallError::Lock)?;
+        let place = Self { home: home.clone(), plugins: home.plugins(), _lock: lock };
         place.recover(STALE);
         Ok(place)
     }
@@ -118,7 +121,7 @@ impl Place {
             let outcome = if let Some(plugin) = replaced(name) {
                 let target = self.plugins.join(plugin);
                 // Nobody else can be at it: this is done by one command at a time.
-                if target.symlink_metadata().is_ok() { discard(&path) } else { rename(&path, &target) }
+                self.settle(plugin, &path, &target)
             } else if is_ours(name) && is_abandoned(&path, stale) {
                 discard(&path)
             } else {
@@ -128,6 +131,21 @@ impl Place {
                 tracing::warn!(path = %path.display(), %error, "what an earlier command left behind stays");
             }
         }
+    }
+
+    /// Decides between the `old` folder of a plugin and whatever is in its place.
+    fn settle(&self, plugin: &str, old: &Path, target: &Path) -> io::Result<()> {
+        if target.symlink_metadata().is_err() {
+            return rename(old, target);
+        }
+        let record = Record::load(&self.home, plugin);
+        let enabled = |folder: &Path| record.as_ref().is_some_and(|record| record.pins(folder));
+        if enabled(target) || !enabled(old) {
+            return discard(old);
+        }
+        let aside = beside(&self.plugins, REMOVED)?;
+        rename(target, &aside.path().join(plugin))?;
+        rename(old, target)
     }
 
     /// Puts the folder `staged` in place as plugin `name`, where `check` has a last look at it. Returns where the old folder is
@@ -155,7 +173,11 @@ impl Place {
                 let _ = rename(&target, staged);
             })
         });
-        let Err(error) = placed else { return Ok(replaces.then_some(old)) };
+        let Err(error) = placed else {
+            // Under this name nobody puts it back.
+            let removed = self.plugins.join(format!("{REMOVED}{mark}"));
+            return Ok(replaces.then(|| if rename(&old, &removed).is_ok() { removed } else { old }));
+        };
         if replaces && let Err(second) = rename(&old, &target) {
             return Err(InstallError::Stranded { reason: error.to_string(), error: second, old });
         }
@@ -242,6 +264,7 @@ fn is_older(path: &Path, age: Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plugins::Pin;
 
     fn place() -> (TempDir, Place) {
         let dir = tempfile::tempdir().unwrap();
@@ -319,6 +342,34 @@ mod tests {
         place.recover(Duration::ZERO);
         let own = [".git", ".old-backup", ".old-x.y.tar", ".staging-mine", "lost", "there"];
         assert_eq!(listed(&place), own);
+    }
+
+    #[test]
+    fn of_two_folders_that_one_stays_which_was_enabled() {
+        let (_dir, place) = place();
+        let record = |folder: &Path, library: &str| Record {
+            folder: folder.to_owned(),
+            pin: Pin {
+                library: "file".into(),
+                sha256: crate::digest::sha256_hex(library.as_bytes()),
+                size: library.len() as u64,
+            },
+            files: Vec::new(),
+            permissions: crate::plugins::Permissions::default(),
+            api_version: "1.0".into(),
+            secrets: Vec::new(),
+            providers: Vec::new(),
+        };
+        for (name, enabled) in [("a", "old"), ("b", "new"), ("c", "another")] {
+            let target = place.plugins.join(name);
+            folder(&target, "new");
+            folder(&place.plugins.join(format!(".old-{name}.abcdef")), "old");
+            record(&target, enabled).save(&place.home, name).unwrap();
+        }
+        place.recover(STALE);
+        let now = ["a", "b", "c"].map(|name| contents(&place.plugins.join(name)));
+        assert_eq!(now, ["old", "new", "new"]);
+        assert_eq!(listed(&place), ["a", "b", "c"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::source::{ArchiveKind, Source};
 use super::tree::{Flaw, Tree};
 use super::unpack::unpack;
 use super::{folder, git};
-use crate::home::Home;
+use crate::home::{Home, make_private};
 use crate::plugins::{Discovered, Manifest};
 
 /// A folder that was checked, and lies beside the plugins.
@@ -72,8 +72,21 @@ pub(super) fn stage(
         }
     };
     let (found, warnings) = checked(&root, &what)?;
+    let found = named(found, near)?;
     Ok(Staged { staging, found, warnings, sha256, commit })
 }
+
+/// Gives the folder the name that it will have: a plugin may look at what its folder is called.
+fn named(found: Discovered, near: &Path) -> Result<Discovered, InstallError> {
+    let Discovered { folder, manifest } = found;
+    let named = near.join(READY).join(&manifest.name);
+    let failed = |error| InstallError::Write(named.clone(), error);
+    make_private(&near.join(READY)).and_then(|()| fs::rename(&folder, &named)).map_err(failed)?;
+    Ok(Discovered { folder: named.canonicalize().map_err(failed)?, manifest })
+}
+
+/// Where the checked folder lies, beside nothing that it could be called.
+const READY: &str = "ready";
 
 /// Looks at a folder on this machine before anything of it is copied. Returns it without links.
 fn checked_folder(home: &Home, path: &Path, what: &str) -> Result<PathBuf, InstallError> {

@@ -1,6 +1,6 @@
 //! Fetching a plugin again from where it came from.
 
-use super::add::{Installed, Then, put};
+use super::add::{Installed, Then, nothing, put};
 use super::error::InstallError;
 use super::fetch::Progress;
 use super::folder::same;
@@ -32,7 +32,7 @@ pub enum Updated {
 ///
 /// As [`install`](super::install), and if it is not known where the plugin came from.
 pub fn update(home: &Home, name: &str, progress: &dyn Progress) -> Result<Updated, InstallError> {
-    update_then(home, name, progress, &mut |_| Ok(()))
+    update_then(home, name, progress, &mut |_| Ok(nothing()))
 }
 
 /// As [`update`], and does something with a plugin that was replaced: if that fails, the one before is put back.
@@ -68,5 +68,5 @@ pub fn update_then(
     if same(&staged.found.folder, &installed) {
         return Ok(Updated::Already { name: name.to_owned(), version: manifest.version.clone() });
     }
-    put(home, staged, &source, true, then).map(Updated::Replaced)
+    put(home, staged, &source, true, progress, then).map(Updated::Replaced)
 }

@@ -76,7 +76,7 @@ pub(super) enum ConfineError {
     #[error(transparent)]
     Calls(#[from] syscalls::FilterError),
     /// Its user's rights cannot be given up.
-    #[error("failed to give up the right to change the network: {0}")]
+    #[error("failed to give up rights over the machine: {0}")]
     Rights(#[from] rustix::io::Errno),
     /// Nobody judges its connections.
     #[error(transparent)]
@@ -122,18 +122,58 @@ fn hold_to(hello: &Hello, permissions: &Permissions) -> Result<Vec<String>, Conf
     for folder in hello.state_dirs.iter().chain([&hello.data_dir]) {
         crate::home::make_private(folder).map_err(|error| ConfineError::Folder(folder.clone(), error))?;
     }
-    if names_hosts(permissions) {
-        give_up_the_network()?;
-    }
+    give_up_rights(permissions)?;
     unenforced.extend(files_and_ports(hello)?);
     syscalls::filter(permissions, hello.trap_network)?;
     Ok(unenforced)
 }
 
-/// Gives up root's right to change addresses and ways: an allowed address could be led anywhere else.
-fn give_up_the_network() -> Result<(), rustix::io::Errno> {
+/// Rights of root's over the machine and not over files, which no filter and no rule withholds: its clock, its log, its kernel, other
+/// people's processes, and to be served before everybody else.
+const OVER_THE_MACHINE: CapabilitySet = CapabilitySet::SYS_NICE
+    .union(CapabilitySet::SYSLOG)
+    .union(CapabilitySet::SYS_MODULE)
+    .union(CapabilitySet::SYS_RAWIO)
+    .union(CapabilitySet::SYS_BOOT)
+    .union(CapabilitySet::SYS_TIME)
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::SYS_PACCT)
+    .union(CapabilitySet::SYS_TTY_CONFIG)
+    .union(CapabilitySet::LINUX_IMMUTABLE)
+    .union(CapabilitySet::IPC_OWNER)
+    .union(CapabilitySet::AUDIT_CONTROL)
+    .union(CapabilitySet::AUDIT_READ)
+    .union(CapabilitySet::AUDIT_WRITE)
+    .union(CapabilitySet::MAC_ADMIN)
+    .union(CapabilitySet::MAC_OVERRIDE)
+    .union(CapabilitySet::BPF)
+    .union(CapabilitySet::PERFMON)
+    .union(CapabilitySet::WAKE_ALARM)
+    .union(CapabilitySet::BLOCK_SUSPEND);
+
+/// Of no use without programs: with them one becomes somebody else, or takes back a limit.
+const FOR_PROGRAMS: CapabilitySet = CapabilitySet::SYS_ADMIN
+    .union(CapabilitySet::SYS_RESOURCE)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETPCAP)
+    .union(CapabilitySet::SETFCAP)
+    .union(CapabilitySet::SYS_CHROOT)
+    .union(CapabilitySet::KILL);
+
+/// Whoever may change addresses and ways leads an allowed address anywhere else.
+const OVER_THE_NETWORK: CapabilitySet = CapabilitySet::NET_ADMIN.union(CapabilitySet::NET_RAW);
+
+/// Gives up those of root's rights that nothing else withholds.
+fn give_up_rights(permissions: &Permissions) -> Result<(), rustix::io::Errno> {
+    let mut given = OVER_THE_MACHINE;
+    if !permissions.exec {
+        given |= FOR_PROGRAMS;
+    }
+    if names_hosts(permissions) {
+        given |= OVER_THE_NETWORK;
+    }
     let mut rights = capabilities(None)?;
-    let given = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
     if !(rights.permitted | rights.inheritable).intersects(given) {
         return Ok(());
     }

@@ -181,7 +181,8 @@ impl Worker {
         let (link, welcome) = thread::scope(|scope| {
             let verify = || {
                 let verified = found.verify(pin.as_ref())?;
-                Ok((verified.sealed()?, verified.pin().clone()))
+                let pin = verified.pin().clone();
+                Ok((verified.into_sealed(), pin))
             };
             let verifying = thread::Builder::new().name("verify".into()).spawn_scoped(scope, verify);
             let verifying = verifying.map_err(not_started)?;

@@ -13,7 +13,7 @@ use hostel_plugin_api::{Error, ErrorKind, Stdin};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{IoSlice, retry_on_intr};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Signal, WaitOptions, pidfd_send_signal, waitpid};
 
 use super::errors::Errors;
 use super::frame::{self, Frame, Kind, LONGEST_PIECE};
@@ -40,7 +40,7 @@ pub(super) struct Link {
     line: Mutex<UnixStream>,
     calls: Mutex<Calls>,
     errors: Arc<Errors>,
-    keeper: Pid,
+    keeper: Process,
     masks: Arc<Masks>,
     inbox: Inbox,
 }
@@ -101,14 +101,14 @@ impl Link {
             line: Mutex::new(line),
             calls: Mutex::default(),
             errors: Errors::collect(plugin, errors, Arc::clone(&masks)),
-            keeper: keeper.pid,
+            keeper,
             masks,
             inbox,
         });
         let welcome = Arc::new(Slot::quiet(0));
         lock(&link.calls).slots.insert(0, Arc::clone(&welcome));
         let theirs = Arc::clone(&link);
-        let read = move || theirs.read(&keeper, on_death);
+        let read = move || theirs.read(on_death);
         thread::Builder::new().name("worker".into()).spawn(read)?;
         Ok((link, welcome))
     }
@@ -121,12 +121,12 @@ impl Link {
 
     /// Returns its keeper's process id.
     pub(super) fn keeper_id(&self) -> u32 {
-        self.keeper.as_raw_nonzero().get().cast_unsigned()
+        self.keeper.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
     /// Returns the worker's process id: it is the keeper's only child that is not adopted, and its oldest.
     pub(super) fn process_id(&self) -> Option<u32> {
-        let keeper = self.keeper.as_raw_nonzero();
+        let keeper = self.keeper.pid.as_raw_nonzero();
         let children = std::fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children")).ok()?;
         children.split_whitespace().next()?.parse().ok()
     }
@@ -208,6 +208,12 @@ impl Link {
         lock(&self.calls).killed.get_or_insert_with(|| why.to_owned());
         // If it fails, the keeper is gone, and the worker with it.
         let _ = lock(&self.line).write_all(&[KILL]);
+        self.wake_keeper();
+    }
+
+    /// Has the keeper go on if somebody has stopped it. If it fails, it is gone.
+    fn wake_keeper(&self) {
+        let _ = pidfd_send_signal(&self.keeper.pidfd, Signal::CONT);
     }
 
     /// Tells the worker that nothing more will come, and does not wait for it, but for what it has said to be in the log.
@@ -215,11 +221,12 @@ impl Link {
         self.errors.settle();
         lock(&self.calls).parted = true;
         let _ = lock(&self.line).write_all(&[GOODBYE]);
+        self.wake_keeper();
         self.say(Kind::BYE, 0, b"");
     }
 
     /// Reads until the worker has ended, and then tells everybody.
-    fn read(&self, keeper: &Process, on_death: impl FnOnce(&Death)) {
+    fn read(&self, on_death: impl FnOnce(&Death)) {
         let broken = loop {
             if let Err(broken) = self.inbox.next(|frame| self.receive(frame)) {
                 break broken;
@@ -242,7 +249,7 @@ impl Link {
             slot.finish(End::Died(Arc::clone(&death)));
         }
         // It kills what is left before it ends.
-        let _ = retry_on_intr(|| waitpid(Some(keeper.pid), WaitOptions::empty()));
+        let _ = retry_on_intr(|| waitpid(Some(self.keeper.pid), WaitOptions::empty()));
     }
 
     /// Takes a frame in. Fails if the worker broke the rules.

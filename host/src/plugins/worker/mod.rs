@@ -7,7 +7,7 @@
 //!
 //! The host's side: `lifecycle` starts and restarts by a `plan`, `greeting` begins one, `link`, `slot` and `inbox` carry calls, `errors` and `masks` see to what is
 //! shown, `provider` and `environment` look like those of any backend. The other side: `keeper`, `enter` (the start), `confine`
-//! with `paths`, `syscalls` and `bpf` (what it gives up), `hosts` (what the keeper judges), `serve` and `running` (the calls). Both: `frame`, `message` and `values`.
+//! with `paths`, `syscalls`, `refused` and `bpf` (what it gives up), `hosts` (what the keeper judges), `serve` and `running` (the calls). Both: `frame`, `message` and `values`.
 
 mod bpf;
 mod breaker;
@@ -30,6 +30,7 @@ pub mod message;
 mod paths;
 mod plan;
 mod provider;
+mod refused;
 mod running;
 mod serve;
 mod slot;

@@ -23,11 +23,13 @@ pub(super) struct Granted {
 
 /// Opens `path`, of which no link may lie in one of `zones`: the folders that the plugin can write to. None if it is not there,
 /// or leads through such a link.
+///
+/// Nor is a link to the root followed: all files are granted by that name only.
 pub(super) fn open(path: &Path, zones: &[PathBuf]) -> Option<Granted> {
     let fd = match without_links(path) {
         Ok(fd) => fd,
         Err(Errno::LOOP) => {
-            let real = resolve(path, zones)?;
+            let real = resolve(path, zones).filter(|real| *real != Path::new("/"))?;
             // Whatever was exchanged since: no link is followed now.
             without_links(&real).ok()?
         }
@@ -105,6 +107,8 @@ mod tests {
         for path in ["zone/planted", "user/detour", "loop", "user/missing"] {
             assert!(open(&dir.join(path), &zones).is_none(), "{path}");
         }
+        symlink("/", dir.join("all")).unwrap();
+        assert!(open(&dir.join("all"), &[]).is_none() && open(Path::new("/"), &[]).is_some());
         // The same link is nobody's trap where the plugin cannot write.
         assert!(open(&zone.join("planted"), &[]).is_some());
     }

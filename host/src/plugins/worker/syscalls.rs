@@ -12,6 +12,7 @@ use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompConditio
 use super::super::permissions::{Host, Network, Permissions};
 use super::bpf::{JUMP_IF_AT_LEAST, LOAD, RETURN, Rules, compile, instruction};
 use super::hosts;
+use super::refused::{METADATA, NEVER, NEVER_HERE, OF_OTHERS, OLD_METADATA, PRIORITIES, SIGNALS, WATCHING};
 
 /// Why there is no filter.
 #[derive(Debug, thiserror::Error)]
@@ -26,102 +27,6 @@ pub(super) enum FilterError {
     #[error("the calls that lead to other hosts cannot be handed to the keeper: {0}")]
     Listen(#[from] io::Error),
 }
-
-/// Calls that reach into other processes, into the kernel's set-up, or around this filter, and that no provider needs.
-const NEVER: [i64; 39] = [
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_kcmp,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_perf_event_open,
-    libc::SYS_bpf,
-    libc::SYS_userfaultfd,
-    // Its operations pass by filters.
-    libc::SYS_io_uring_setup,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_keyctl,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
-    libc::SYS_reboot,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_adjtimex,
-    libc::SYS_clock_adjtime,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_mount_setattr,
-    libc::SYS_fsopen,
-    libc::SYS_open_tree,
-    libc::SYS_process_madvise,
-    libc::SYS_chroot,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_name_to_handle_at,
-    // Memory and queues that any process of the user's can open.
-    libc::SYS_shmget,
-    libc::SYS_msgget,
-    libc::SYS_semget,
-    libc::SYS_mq_open,
-];
-
-/// Calls that change the mode, the owner, the times or the attributes of a file by its path, which Landlock lets pass. Those that
-/// take a descriptor need a file that could be opened.
-const METADATA: [i64; 9] = [
-    libc::SYS_fchmodat,
-    FCHMODAT2,
-    libc::SYS_fchownat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    SETXATTRAT,
-    REMOVEXATTRAT,
-];
-
-/// The same by their older names, which not every machine has.
-#[cfg(target_arch = "x86_64")]
-const OLD_METADATA: [i64; 6] = [
-    libc::SYS_chmod,
-    libc::SYS_chown,
-    libc::SYS_lchown,
-    libc::SYS_utime,
-    libc::SYS_utimes,
-    libc::SYS_futimesat,
-];
-#[cfg(not(target_arch = "x86_64"))]
-const OLD_METADATA: [i64; 0] = [];
-
-/// Newer than the tables of some C libraries; numbers of this age are the same on all machines.
-const FCHMODAT2: i64 = 452;
-const SETXATTRAT: i64 = 463;
-const REMOVEXATTRAT: i64 = 466;
-
-/// Calls that change another process's limits, priority or processors, and the argument that names it: 0 is the caller.
-const OF_OTHERS: [(i64, u8); 7] = [
-    (libc::SYS_prlimit64, 0),
-    (libc::SYS_sched_setaffinity, 0),
-    (libc::SYS_sched_setscheduler, 0),
-    (libc::SYS_sched_setparam, 0),
-    (libc::SYS_sched_setattr, 0),
-    (libc::SYS_setpriority, 1),
-    (libc::SYS_ioprio_set, 1),
-];
-
-/// Calls that send a signal, and the argument that names the process.
-const SIGNALS: [(i64, u8); 4] = [
-    (libc::SYS_kill, 0),
-    (libc::SYS_tgkill, 0),
-    (libc::SYS_rt_sigqueueinfo, 0),
-    (libc::SYS_rt_tgsigqueueinfo, 0),
-];
 
 /// Opens a connection with its first data, past the rules for ports. See `man 2 send`.
 const MSG_FASTOPEN: u64 = 0x2000_0000;
@@ -148,9 +53,19 @@ const INTERNET: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
 /// Refuses them from here on, in this thread and all that it starts. Where sockets are `trapped`, those for other machines are left to
 /// whoever traps them.
 pub(super) fn filter(permissions: &Permissions, trapped: bool) -> Result<(), FilterError> {
-    let mut refused: Rules = NEVER.into_iter().map(always).collect();
+    let mut refused: Rules = NEVER.into_iter().chain(NEVER_HERE).map(always).collect();
     for (call, argument) in OF_OTHERS {
         refused.insert(call, vec![SeccompRule::new(vec![is_not(argument, 0)?])?]);
+    }
+    for (call, one) in PRIORITIES {
+        let others = [is_not(0, one)?, is_not(1, 0)?].map(|condition| SeccompRule::new(vec![condition]));
+        refused.insert(call, others.into_iter().collect::<Result<_, _>>()?);
+    }
+    // The worker is to end with its keeper.
+    let outlive = vec![is(0, PR_SET_PDEATHSIG)?, is_not(1, SIGKILL)?];
+    refused.insert(libc::SYS_prctl, vec![SeccompRule::new(outlive)?]);
+    if !permissions.reads_everywhere() {
+        refused.extend(WATCHING.map(always));
     }
     if !permissions.writes_everywhere() {
         refused.extend(METADATA.into_iter().chain(OLD_METADATA).map(always));
@@ -167,6 +82,9 @@ pub(super) fn filter(permissions: &Permissions, trapped: bool) -> Result<(), Fil
     refuse_other_numbering()?;
     install(refused, &errno(libc::EPERM))
 }
+
+const PR_SET_PDEATHSIG: u64 = libc::PR_SET_PDEATHSIG.unsigned_abs() as u64;
+const SIGKILL: u64 = libc::SIGKILL.unsigned_abs() as u64;
 
 fn always(call: i64) -> (i64, Vec<SeccompRule>) {
     (call, Vec::new())
@@ -270,6 +188,10 @@ fn sockets(network: &Network, programs: bool, trapped: bool) -> Result<Rules, Fi
             SeccompRule::new(these.into())
         });
         refused.insert(libc::SYS_setsockopt, options.collect::<Result<_, _>>()?);
+        if !spoken_to_here(network) {
+            // Without an address of its own a socket is given one, which no rule for ports sees.
+            refused.insert(libc::SYS_listen, Vec::new());
+        }
     }
     refused.insert(libc::SYS_socket, rules);
     Ok(refused)
@@ -295,6 +217,8 @@ pub(super) fn listener() -> Result<OwnedFd, FilterError> {
         // Whether there is one stands in memory, where a filter cannot look.
         always(libc::SYS_sendmsg),
         always(libc::SYS_sendmmsg),
+        // Of which kind the socket is, a filter cannot see.
+        always(libc::SYS_listen),
     ]);
     handing_over(handed)
 }

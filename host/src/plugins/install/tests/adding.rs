@@ -126,17 +126,23 @@ fn what_comes_after_belongs_to_it() {
     let (first, second) = (Source::Folder(one), Source::Folder(two));
     let options = InstallOptions { force: true, ..Default::default() };
     let mut seen = PathBuf::new();
-    let mut refuse = |found: &Discovered| {
+    let mut refuse = |found: &Discovered| -> Result<Placed, InstallError> {
         seen.clone_from(&found.folder);
         Err(InstallError::Unknown("acme".into()))
     };
     install_then(&home, &first, &options, &Silent, &mut refuse).unwrap_err();
-    assert!(seen.ends_with("plugins/acme"), "{}", seen.display());
+    assert!(seen.ends_with("ready/acme") && !home.plugins().join("acme").exists(), "{}", seen.display());
+    let mut refuse_in_place = |_: &Discovered| -> Result<Placed, InstallError> {
+        Ok(Box::new(|found| {
+            assert!(found.folder.ends_with("plugins/acme"), "{}", found.folder.display());
+            Err(InstallError::Unknown("acme".into()))
+        }))
+    };
+    install_then(&home, &first, &options, &Silent, &mut refuse_in_place).unwrap_err();
     assert!(listed(&home.plugins()).is_empty());
     assert_eq!(Receipt::load(&home, "acme"), None);
     install(&home, &first, &options, &Silent).unwrap();
-    let mut refuse = |_: &Discovered| Err(InstallError::Unknown("acme".into()));
-    install_then(&home, &second, &options, &Silent, &mut refuse).unwrap_err();
+    install_then(&home, &second, &options, &Silent, &mut refuse_in_place).unwrap_err();
     assert_eq!(version(&home, "acme"), "1");
     assert_eq!(Receipt::load(&home, "acme").unwrap().source, first);
     assert_eq!(listed(&home.plugins()), ["acme"]);

@@ -13,7 +13,7 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrAny, SocketAddrUnix,
-    SocketType, connect, connect_unspec, sendmsg, sendmsg_addr,
+    SocketType, connect, connect_unspec, listen, sendmsg, sendmsg_addr,
 };
 
 use super::address::Address;
@@ -74,6 +74,7 @@ pub(super) fn perform(notice: &Notice, caller: &Caller<'_>, judge: &Judge) -> Re
             sent(socket()?.send(&message, low(third))?)
         }
         libc::SYS_sendmmsg => socket()?.send_many(second, low(third).into(), low(fourth)),
+        libc::SYS_listen => socket()?.listen(low(second).cast_signed()).map(|()| 0),
         _ => Err(Errno::NOSYS.into()),
     }
 }
@@ -112,6 +113,14 @@ impl<'a> Socket<'a> {
             return Ok(connect_unspec(&self.ours)?);
         }
         Ok(connect(&self.ours, &self.allowed(to)?)?)
+    }
+
+    /// Lets others connect to it, if it is one of this machine: nobody is to call from another.
+    fn listen(&self, backlog: i32) -> Result<(), Failure> {
+        if self.family != AddressFamily::UNIX {
+            return Err(Failure::Refused("anybody that calls it".into()));
+        }
+        Ok(listen(&self.ours, backlog)?)
     }
 
     /// Returns the address in the form in which it is passed to the kernel, if it may be reached by this socket.
