@@ -42,6 +42,9 @@ in_both_isolations! {
             "x\ny\nread-only\n"
         );
         assert_eq!(home.hostel(&["exec", "--task", "other", "--", "ls; ls /tmp"]).expect(0).text(), "");
+        // What would be gone with the command is refused.
+        let lost = "for path in /data /opt/x /etc/x /x/y; do mkdir -p $path 2>&1 | grep -c 'Read-only'; done";
+        assert_eq!(home.exec(lost).text(), "1\n1\n1\n1\n");
         let _ = home.exec("cd /tmp; export A=1").expect(0);
         assert_eq!(
             home.exec("echo $A $PWD; grep -c CapEff:.*0000000000000000 /proc/self/status").expect(0).text(),

@@ -237,11 +237,12 @@ fn change_items(
     before: &[String],
     after: &[String],
 ) -> Result<String, EditError> {
-    for (index, _) in before.iter().enumerate().filter(|(_, item)| !after.contains(item)).rev() {
-        text = edit::remove_item(&text, &ConfigFile::tree_of(&text)?, key, index)?;
-    }
+    // New ones first: a list that has become empty is taken away, with its place in the file and the comment beside it.
     for item in after.iter().filter(|item| !before.contains(item)) {
         text = edit::push(&text, &ConfigFile::tree_of(&text)?, key, item)?;
+    }
+    for (index, _) in before.iter().enumerate().filter(|(_, item)| !after.contains(item)).rev() {
+        text = edit::remove_item(&text, &ConfigFile::tree_of(&text)?, key, index)?;
     }
     Ok(text)
 }
@@ -364,6 +365,25 @@ mod tests {
         let error = ConfigFile::unset(&home, &key("a")).unwrap_err();
         assert!(error.to_string().contains("read-only"), "{error}");
         assert_eq!(fs::read(home.config()).unwrap(), b"a: 1\n");
+    }
+
+    #[test]
+    fn a_list_of_which_nothing_stays_keeps_its_place_and_what_stands_around_it() {
+        let key = key("terminal.shell_init_files");
+        let changed = |text: &str, to: &[&str]| {
+            let file = ConfigFile::of_text(Path::new("config.yaml"), text.to_owned()).unwrap();
+            file.with(&key, &serde_yaml::to_value(to).unwrap()).unwrap()
+        };
+        let text = "# top\nterminal:\n  shell_init_files: [a, b] # cc\n\nplugins:\n  enabled: [x]\n";
+        assert_eq!(changed(text, &["c", "d"]), text.replace("a, b", "c, d"));
+        assert_eq!(changed(text, &["c"]), text.replace("a, b", "c"));
+        let text =
+            "terminal:\n  # mine\n  shell_init_files:\n    - a # first\n    - b\n  timeout: 5 # long\n";
+        assert_eq!(changed(text, &["c", "d"]), text.replace("a # first", "c").replace("- b", "- d"));
+        assert_eq!(
+            changed(text, &["b", "c"]),
+            text.replace("    - a # first\n", "").replace("- b\n", "- b\n    - c\n")
+        );
     }
 
     #[test]

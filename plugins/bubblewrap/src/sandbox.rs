@@ -144,6 +144,8 @@ impl Sandbox {
         if let Some(file) = record {
             line.add([OsStr::new("--bind"), file.as_os_str(), OsStr::new(RECORD)]);
         }
+        // What lies nowhere would be lost with the call, which nobody would be told.
+        line.add(["--remount-ro", "/"]);
         line.add([OsStr::new("--chdir"), cwd.as_os_str(), OsStr::new("--")]);
         line.0
     }
