@@ -5,8 +5,10 @@
 //! that is closed, the host is gone, and the guard kills the processes of those calls, which it finds by their mark. A plugin's
 //! worker has its own keeper for this.
 //!
-//! The guard is started by the first call and not waited for. It holds nothing else of the host's, so it keeps nobody's pipe open.
+//! The guard is started by the first call and not waited for. It holds nothing else of the host's, so it keeps nobody's pipe open. One that
+//! ends before its host is followed by another (`follow`).
 
+mod follow;
 mod list;
 
 use std::ffi::OsString;
@@ -83,7 +85,10 @@ struct Line {
 type Start = Box<dyn Fn(BorrowedFd<'_>) -> io::Result<Option<Line>> + Send + Sync>;
 
 /// The host's side of its guard.
-pub struct Guard {
+pub struct Guard(Arc<Shared>);
+
+/// What whoever follows the guard has in hand as well.
+struct Shared {
     start: Start,
     said: Mutex<Said>,
 }
@@ -114,7 +119,7 @@ impl Guard {
     }
 
     fn new(start: Start) -> Self {
-        Self { start, said: Mutex::default() }
+        Self(Arc::new(Shared { start, said: Mutex::default() }))
     }
 
     /// Has the processes of call `call_id` killed if this process dies before what is returned is dropped. Never fails and never
@@ -126,7 +131,8 @@ impl Guard {
         });
         // The first call, or the guard was found dead.
         if place.is_ok() && !said.has_guard() {
-            said.begin(&self.start);
+            said.begin(&self.0.start);
+            follow::begin(&self.0, &said);
         }
         Watching { guard: self, place: place.ok() }
     }
@@ -153,6 +159,12 @@ impl Guard {
         }
     }
 
+    fn lock(&self) -> MutexGuard<'_, Said> {
+        self.0.lock()
+    }
+}
+
+impl Shared {
     fn lock(&self) -> MutexGuard<'_, Said> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -275,8 +287,7 @@ mod tests {
         drop(one);
         std::mem::forget(three);
         // As a host that is killed does it: without a word.
-        let Guard { said, .. } = guard;
-        drop(said);
+        drop(std::mem::take(&mut *guard.lock()));
         wait_for_the_end(&mut socket);
         assert_eq!(left(list), ["a\nb"]);
     }

@@ -1,10 +1,12 @@
 //! The folder in which everything of one user's lives: `~/.hostel`, or what `HOSTEL_HOME` names.
 
 use std::fmt::Write as _;
-use std::fs::DirBuilder;
-use std::io;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 /// Names the folder in place of `~/.hostel`.
 pub const HOME_VARIABLE: &str = "HOSTEL_HOME";
@@ -139,11 +141,24 @@ pub fn make_private(dir: &Path) -> io::Result<()> {
 ///
 /// Fails as the operating system says, and if it is no regular file or has more than `most` bytes.
 pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let meta = std::fs::metadata(path)?;
-    if !meta.is_file() || meta.len() > most {
-        return Err(io::Error::other(format!("it is not a regular file of at most {most} bytes")));
+    let file = open_regular(path)?;
+    if file.metadata()?.len() > most {
+        return Err(io::Error::other(format!("it has more than {most} bytes")));
     }
-    std::fs::read(path)
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opens a file of ours to read it, unless something else has taken its place: it does not wait.
+///
+/// # Errors
+///
+/// Fails as the operating system says, and if it is no regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 /// The longest file name that an encoded text becomes.

@@ -213,7 +213,16 @@ fn keeps_directory_and_exports(shell: PathBuf) {
     prints(&session, "cat <<'E'\n$HOME\nE\nexport PATH=/nowhere; unset A", "$HOME\n");
     prints(&session, "echo \"$PATH ${A-gone}\"; PATH=/usr/bin:/bin; export PATH", "/nowhere gone\n");
     assert_eq!(run(&session, "echo a; kill -9 $$").1.exit_code, 137);
-    assert_eq!(run(&session, "echo 'unbalanced").1.exit_code, 2);
+    // A mistake that the shell finds before it has run anything has cost nothing.
+    for (command, directory) in [("echo 'unbalanced", "/usr"), ("(", "/usr"), ("cd /\n(", "/")] {
+        let (_, outcome) = run(&session, command);
+        assert!(outcome.exit_code == 2 && outcome.warnings.is_empty(), "{command}: {outcome:?}");
+        prints(&session, "pwd", &format!("{directory}\n"));
+    }
+    for command in ["exec 2>/dev/null; ulimit -n 3; (exit 7)", "exec 2>/dev/null; ulimit -n 3; exit 7"] {
+        assert_eq!(run(&session, command).1.exit_code, 7, "{command}");
+    }
+    prints(&session, "trap 'echo bye $?' EXIT; (exit 3)", "bye 3\n");
     prints(&session, "sleep 5 & exec printf x", "x");
 }
 

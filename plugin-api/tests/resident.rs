@@ -261,6 +261,12 @@ fn an_exit_trap_is_run_as_by_any_shell() {
         ("f() { echo; exit; }; trap f EXIT; (exit 6)", "\n", 6),
         ("set -u; trap 'echo \"$- ${IFS@Q}\" | tr -d vx' EXIT; set -f", "fhuBc $' \\t\\n'\n", 0),
         ("ulimit -f 0; true", "", 0),
+        // Nothing can be opened any more, and nothing is said of that.
+        ("exec 2>/dev/null; ulimit -n 3; (exit 7)", "", 7),
+        ("exec 2>/dev/null; ulimit -n 3; true", "", 0),
+        ("exec 2>/dev/null; ulimit -n 3; exit 7", "", 7),
+        ("ulimit -n 5; set -x; (exit 139)", "++ exit 139\n", 139),
+        ("exec 2>/dev/null; trap 'echo bye $?' EXIT; ulimit -n 3; (exit 5)", "bye 5\n", 5),
         ("ulimit -f 0; trap 'echo bye $?' EXIT; (exit 3)", "bye 3\n", 3),
     ];
     let warm = Session::warm();
@@ -305,6 +311,40 @@ fn a_resident_that_dies_or_stands_still_costs_time_and_nothing_else() {
         assert_eq!(session.run("echo on").0, "on\n", "{signal}");
         session.warm_up();
     }
+}
+
+/// Prints the number of the spare once there is one: a copy of the same resident, and not the one that asks.
+const SPARE: &str = "while :; do
+for process in $(pgrep -P $PPID -f hostel_serve); do
+    test $process != $$ && test $process != $found && tr '\\0' '\\n' < /proc/$process/environ | grep -qx \"$own\" && break 2
+done
+sleep 0.01
+done 2>/dev/null
+echo $process
+";
+
+/// A spare that is there and does not answer: another shell gets its command, and nobody runs it twice.
+#[test]
+fn a_spare_that_does_not_take_its_command_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = dir.path().join("ran");
+    let session = Session::warm();
+    for signal in ["STOP", "KILL"] {
+        let spare = session.run(&format!("{FIND}{SPARE}")).0;
+        let kill = std::process::Command::new("kill").args([&format!("-{signal}"), spare.trim()]).status();
+        assert!(kill.unwrap().success(), "{spare}");
+        let begun = Instant::now();
+        let mut request = ExecRequest::new(format!("cat; echo x >> {}", ran.display()));
+        request.stdin = Stdin::Bytes(b"given".to_vec());
+        let (output, outcome) = session.request(request);
+        assert_eq!((output.as_str(), outcome.exit_code), ("given", 0), "{signal}: {outcome:?}");
+        assert!(
+            outcome.warnings.is_empty() && begun.elapsed() < Duration::from_secs(10),
+            "{signal}: {outcome:?}"
+        );
+        session.warm_up();
+    }
+    assert_eq!(std::fs::read_to_string(ran).unwrap(), "x\nx\n");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hostel_tests::conversation::Conversation;
-use hostel_tests::marked::Mark;
+use hostel_tests::kernel::eventually;
+use hostel_tests::marked::{Mark, PATIENCE};
 use hostel_tests::on_every_backend;
 use hostel_tests::tidy::TidyHome;
 use rustix::process::{Pid, Signal, kill_process};
@@ -116,16 +117,41 @@ fn is_called(pid: Pid, name: &str) -> bool {
     found.trim_end() == name
 }
 
+/// Returns the guards of a host.
+fn guards(host: &Conversation) -> Vec<Pid> {
+    let mut of_host = children(host.pid());
+    of_host.retain(|pid| is_called(*pid, "hostel-guard"));
+    of_host
+}
+
+/// Kills a guard, and waits for the next one.
+fn replaced(host: &Conversation) {
+    let before = guards(host);
+    assert_eq!(before.len(), 1);
+    kill_process(before[0], Signal::KILL).unwrap();
+    let is_there = || guards(host).iter().any(|pid| !before.contains(pid));
+    assert!(eventually(PATIENCE, is_there), "it was not replaced");
+}
+
+#[test]
+fn a_guard_that_is_killed_before_its_host_is_followed_by_another() {
+    let home = TidyHome::new();
+    let mark = Mark::new();
+    let host = call(&home, &[], &format!("echo up; setsid sleep {mark} & sleep {mark}"));
+    mark.appear(2);
+    replaced(&host);
+    host.signal(Signal::KILL);
+    mark.expect_gone();
+    drop(host);
+}
+
 #[test]
 fn a_guard_that_was_killed_harms_no_call() {
     let home = TidyHome::new();
     let words = ["exec", "--stdin", "--", "echo up; cat; echo over; exit 3"];
     let mut host = Conversation::begin(home.command("hostel", &words));
     host.hear("up\n");
-    let of_host = children(host.pid());
-    let guards: Vec<&Pid> = of_host.iter().filter(|pid| is_called(**pid, "hostel-guard")).collect();
-    assert_eq!(guards.len(), 1, "{of_host:?}");
-    kill_process(*guards[0], Signal::KILL).unwrap();
+    replaced(&host);
     let ran = host.finish().expect(3);
     assert_eq!((ran.text().as_str(), ran.stderr.as_str()), ("up\nover\n", ""), "{ran:?}");
 }

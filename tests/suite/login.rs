@@ -1,9 +1,11 @@
 //! Login files that take long: whoever waits for them can give up, by whatever face and on every backend.
 
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use hostel_tests::conversation::Conversation;
-use hostel_tests::marked::Mark;
+use hostel_tests::kernel::eventually;
+use hostel_tests::marked::{Mark, PATIENCE};
 use hostel_tests::mcp_stdio::McpStdio;
 use hostel_tests::on_every_backend;
 use hostel_tests::tidy::TidyHome;
@@ -22,6 +24,16 @@ fn login(home: &TidyHome, text: &str) {
     let dir = home.hostel(&words).expect(0).text();
     let file = format!("[\"{}/login\"]", dir.trim_end());
     let _ = home.hostel(&["config", "set", "terminal.shell_init_files", &file]).expect(0);
+}
+
+/// Waits until somebody waits for his turn to read the login files of the task `k`.
+fn waits(home: &TidyHome) {
+    let file = home.path().join(format!("state/tasks/{}/k/shell/login.lock", home.backend()));
+    let inode = std::fs::metadata(file).unwrap().ino();
+    // `1: -> FLOCK  ADVISORY  WRITE 4321 fe:00:1234 0 EOF`
+    let waits = |line: &str| line.contains("->") && line.contains(&format!(":{inode} "));
+    let somebody = || std::fs::read_to_string("/proc/locks").unwrap().lines().any(waits);
+    assert!(eventually(PATIENCE, somebody), "nobody waits");
 }
 
 /// A login file that never ends, nor does what it starts.
@@ -73,6 +85,101 @@ on_every_backend! {
         assert_eq!(call.finish().code, -1);
     }
 
+    fn who_waits_for_a_reader_that_is_killed_reads_them_itself(home) {
+        let mark = Mark::new();
+        // The first that reads them never comes to the end.
+        login(home, &format!(
+            "if mkdir \"${{BASH_SOURCE%/*}}/first\"; then (trap '' TERM INT; sleep {mark}); fi\nsleep 0.5\nexport READ=1"
+        ));
+        let first = Conversation::begin(home.command("hostel", &["exec", "--task", "k", "--", "true"]));
+        mark.appear(1);
+        let words = ["exec", "--task", "k", "--", "echo \"[$READ]\""];
+        let second = Conversation::begin(home.command("hostel", &words));
+        waits(home);
+        first.signal(Signal::KILL);
+        let ran = second.finish().expect(0);
+        assert_eq!((ran.text().as_str(), ran.stderr.as_str()), ("[1]\n", ""), "{ran:?}");
+        mark.expect_gone();
+        drop(first);
+    }
+
+    fn what_they_have_started_does_not_end_with_a_later_host(home) {
+        let (left, mark) = (Mark::new(), Mark::new());
+        login(home, &format!("setsid sleep {left} &"));
+        // Each command of a sandbox takes along what it has started.
+        let lasts = usize::from(home.backend() != "bubblewrap");
+        // In a worker, only what was left by a host that has said good-bye lives on.
+        if home.backend() != "local" {
+            let _ = home.hostel(&["exec", "--task", "k", "--", "true"]).expect(0);
+        }
+        // The first of them reads the files, and is killed after that.
+        for _ in 0..2 {
+            let words = ["exec", "--task", "k", "--", &format!("echo up; sleep {mark}")];
+            let mut host = Conversation::begin(home.command("hostel", &words));
+            host.hear("up");
+            mark.appear(1);
+            host.signal(Signal::KILL);
+            mark.expect_gone();
+            drop(host);
+            assert_eq!(left.pids().len(), lasts);
+        }
+        let _ = home.hostel(&["env", "cleanup", "k"]).expect(0);
+        left.expect_gone();
+    }
+
+    fn a_key_ends_them_where_the_command_has_a_terminal(home) {
+        let mark = Mark::new();
+        login(home, &endless(&mark));
+        for key in ["\u{3}", "\u{1c}"] {
+            let words = ["exec", "--pty", "--stdin", "--task", "k", "--", "touch ran"];
+            let mut call = Conversation::begin(home.command("hostel", &words));
+            mark.appear(2);
+            call.say(key);
+            let ran = call.finish().expect(130);
+            assert!(ran.stderr.contains(READING), "{ran:?}");
+            mark.expect_gone();
+        }
+    }
+
+    fn a_cleanup_by_force_ends_them_and_no_command_comes_after(home) {
+        let mark = Mark::new();
+        login(home, &format!("{}; export READ=1", endless(&mark)));
+        let ran = home.path().join("ran");
+        let call = |json| {
+            let words = ["exec", json, "--task", "k", "--", &format!("echo ran; touch '{}'", ran.display())];
+            Conversation::begin(home.command("hostel", &words))
+        };
+        let reads = call("--json");
+        mark.appear(2);
+        let waiting = call("--json");
+        waits(home);
+        let _ = home.hostel(&["env", "cleanup", "k", "--force"]).expect(0);
+        for call in [reads, waiting] {
+            let object = call.finish().expect(130).json();
+            assert_eq!(json!([object["output"], object["ended"]]), json!(["", "interrupted"]), "{object}");
+            let said = object["warnings"][0].as_str().unwrap();
+            assert!(said.starts_with(READING) && said.contains("cleaned up"), "{object}");
+        }
+        mark.expect_gone();
+        assert!(!ran.exists());
+    }
+
+    fn what_is_wrong_with_them_is_told_whichever_tool_comes_first(home) {
+        login(home, "if [ ( ; done");
+        let told = "the shell does not understand";
+        let ran = home.hostel(&["tool", "read_file", "--task", "k", "--json", r#"{"path": "login"}"#]).expect(0);
+        assert!(ran.stderr.contains(told), "{ran:?}");
+        let _ = home.hostel(&["env", "cleanup", "k"]).expect(0);
+        login(home, "if [ ( ; done");
+        let mut server = McpStdio::begin(home.command("hostel", &["mcp", "--task", "k"]));
+        let value = server.call("read_file", &json!({ "path": "login" }));
+        assert!(value["error"].is_null(), "{value}");
+        for tells in [true, false] {
+            let value = server.call("terminal", &json!({ "command": "true" }));
+            assert_eq!(value["warnings"].to_string().contains(told), tells, "{value}");
+        }
+    }
+
     fn a_shell_goes_on_after_an_interruption(home) {
         let mark = Mark::new();
         login(home, &endless(&mark));
@@ -117,7 +224,7 @@ on_every_backend! {
         let seen = home.process_json(&["poll", &id]);
         let printed = waited["output"].as_str().unwrap().strip_prefix("[1]\n").unwrap().trim_end();
         assert_eq!(seen["cwd"], printed, "{seen}");
-        home.process(&["start", "--task", "k", "--cwd", "/no/such", "--", "true"]).fails(1, "does not exist");
+        home.process(&["start", "--task", "k", "--cwd", "/no/such", "--", "true"]).fails(126, "does not exist");
         let mark = Mark::new();
         // Of another task nothing was read yet.
         let dir = printed.to_owned();

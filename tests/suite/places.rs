@@ -145,6 +145,30 @@ fn something_else_in_a_files_place_holds_nobody_up() {
 }
 
 #[test]
+fn nor_does_something_else_in_the_place_of_a_lock() {
+    let home = Home::new();
+    let cases: [(&str, &[&str], i32); 4] = [
+        ("state/tasks/local/default/shell/login.lock", &["exec", "--", "echo hi"], 0),
+        ("state/tasks/local/default/shell/lock", &["exec", "--", "export A=1; echo hi"], 0),
+        ("state/locks/config", &["config", "set", "terminal.timeout", "9"], 1),
+        ("state/processes/lock", &["process", "start", "--", "true"], 1),
+    ];
+    for (file, words, code) in cases {
+        for make in ["mkfifo \"$1\"", "ln -s /dev/zero \"$1\"", "mkdir \"$1\""] {
+            let path = home.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            assert!(Command::new("sh").args(["-c", make, "sh"]).arg(&path).status().unwrap().success());
+            let ran = home.hostel(words).expect(code);
+            assert!(ran.stderr.contains("is not a regular file; remove it"), "{file}, {make}: {ran:?}");
+            assert!(ran.took < Duration::from_secs(4), "{file}, {make}: {ran:?}");
+            assert_eq!(ran.text(), if code == 0 { "hi\n" } else { "" });
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
+            let _ = fs::remove_dir_all(home.path().join("state/tasks"));
+        }
+    }
+}
+
+#[test]
 fn a_link_to_a_configuration_that_is_gone_is_no_empty_one() {
     let home = Home::new();
     std::os::unix::fs::symlink("nowhere/config.yaml", home.path().join("config.yaml")).unwrap();

@@ -269,16 +269,16 @@ fn wrong_usage_starts_nothing() {
 #[test]
 fn what_cannot_start_is_no_process() {
     let home = TidyHome::new();
-    let failed = |options: &[&str]| {
-        let ran = home.process(&[&["start", "--json"], options, &["--", "touch ran"]].concat()).expect(1);
+    let failed = |code: i32, options: &[&str]| {
+        let ran = home.process(&[&["start", "--json"], options, &["--", "touch ran"]].concat()).expect(code);
         let told = ran.json();
         assert_eq!(keys(&told), ["status", "error", "kind", "hint"]);
         told["kind"].as_str().unwrap().to_owned()
     };
-    assert_eq!(failed(&["--backend", "nosuch"]), "not_configured");
-    assert_eq!(failed(&["--cwd", "/no/such"]), "bad_cwd");
-    assert_eq!(failed(&["--env", "A;B=1"]), "invalid_request");
-    home.process(&["start", "--cwd", "/no/such", "--", "touch ran"]).fails(1, "`/no/such` does not exist");
+    assert_eq!(failed(1, &["--backend", "nosuch"]), "not_configured");
+    assert_eq!(failed(126, &["--cwd", "/no/such"]), "bad_cwd");
+    assert_eq!(failed(1, &["--env", "A;B=1"]), "invalid_request");
+    home.process(&["start", "--cwd", "/no/such", "--", "touch ran"]).fails(126, "`/no/such` does not exist");
     assert_eq!(home.processes(), [] as [Value; 0]);
     assert!(!home.path().join("ran").exists());
 }

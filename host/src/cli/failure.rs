@@ -35,6 +35,11 @@ impl Failure {
         Self { code: Some(INTERRUPTED), ..Self::new("interrupted") }
     }
 
+    pub(super) fn with_code(mut self, code: u8) -> Self {
+        self.code = Some(code);
+        self
+    }
+
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::exec::variables;
-use super::failure::Failure;
+use super::failure::{FAILED, Failure};
 use super::print::{Out, say};
 pub(super) use super::process_args::Process;
 use super::process_args::{Ends, One, Start};
 use super::process_log;
-use crate::exec::{Size, join};
+use crate::exec::{Size, exit_code_of, join};
 use crate::home::Home;
 use crate::processes::{Event, KillStatus, ProcessError, Processes, StartRequest, Started, View, WaitStatus};
 
@@ -28,12 +28,21 @@ const PIECE: usize = 64 * 1024;
 
 impl From<ProcessError> for Failure {
     fn from(error: ProcessError) -> Self {
-        let failure = Self::new(error.to_string());
+        let failure = Self::new(error.to_string()).with_code(code_of(&error));
         match error.hint() {
             Some(hint) => failure.with_hint(hint),
             None => failure,
         }
     }
+}
+
+/// Returns the exit code of a failure. One that the command would have had by `exec` is the same here.
+fn code_of(error: &ProcessError) -> u8 {
+    let own = match error {
+        ProcessError::Start(error) => exit_code_of(error),
+        _ => None,
+    };
+    own.and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED)
 }
 
 /// Runs the command, and returns the exit code.
@@ -122,7 +131,7 @@ pub(super) fn fail(error: ProcessError, json: bool, out: &mut Out) -> Result<u8,
         "kind": error.kind(),
         "hint": error.hint(),
     }))?;
-    Ok(super::failure::FAILED)
+    Ok(code_of(&error))
 }
 
 /// Makes a request of the words that were given.

@@ -4,11 +4,11 @@
 //! command is added under a lock to what is there by then, and the file is replaced as a whole. It stands in the home, for its
 //! owner only: what people type is nobody else's business. A command that begins with a space is not kept.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
+use hostel_plugin_api::shell::open_lock;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::home::{Home, make_private, read_regular};
@@ -75,9 +75,7 @@ impl History {
 
     fn lock(&self) -> io::Result<File> {
         make_private(&self.locks)?;
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(0o600);
-        let file = options.open(self.locks.join("history"))?;
+        let file = open_lock(&self.locks.join("history"))?;
         flock(&file, FlockOperation::LockExclusive)?;
         Ok(file)
     }

@@ -100,7 +100,7 @@ fn call(name: &str, arguments: &Tool, out: &mut Out) -> Result<u8, Failure> {
     call.cancel().on_signals(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map_err(failed)?;
     let answer = tools::call(&session, name, Value::Object(object), &call);
     call.cancel().over();
-    for line in host.close() {
+    for line in session.untold().into_iter().chain(host.close()) {
         say("warning", &line);
     }
     out.json(&answer.value)?;

@@ -1,12 +1,12 @@
 //! The configuration's file: read strictly, replaced whole, one writer at a time.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hostel_plugin_api::shell::lock_within;
+use hostel_plugin_api::shell::{lock_within, open_lock};
 use serde_yaml::Value;
 
 use super::edit::{self, EditError};
@@ -213,12 +213,7 @@ impl ConfigFile {
         let path = home.config();
         let failed = |error| FileError::Write(path.clone(), error);
         make_private(&home.locks()).map_err(failed)?;
-        let lock = File::options()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(home.locks().join("config"))
-            .map_err(failed)?;
+        let lock = open_lock(&home.locks().join("config")).map_err(failed)?;
         lock_within(&lock, PATIENCE).map_err(failed)?;
         let file = Self::read(&path)?;
         let text = edit(&file).map_err(|error| FileError::Edit(path.clone(), error))?;

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hostel_plugin_api::shell::lock_within;
+use hostel_plugin_api::shell::{lock_within, open_lock};
 use rustix::fs::OFlags;
 
 use super::error::DotenvError;
@@ -80,8 +80,7 @@ pub fn set(home: &Home, name: &str, value: &str) -> Result<(), DotenvError> {
     let path = path(home);
     let failed = |error| DotenvError::Write(path.clone(), error);
     make_private(&home.locks()).map_err(failed)?;
-    let lock = File::options().create(true).append(true).mode(0o600).open(home.locks().join("env"));
-    let lock = lock.map_err(failed)?;
+    let lock = open_lock(&home.locks().join("env")).map_err(failed)?;
     lock_within(&lock, PATIENCE).map_err(failed)?;
     let mut text = read(&path)?.unwrap_or_default();
     let entries =

@@ -18,7 +18,7 @@ pub(super) fn calls_of(id: &str) -> String {
     format!("e{id}_")
 }
 
-/// Returns the name under which a shell session on an environment reads its login files.
-pub(super) fn login_of(id: &str) -> String {
-    format!("{}login", calls_of(id))
+/// Returns the name under which a shell session on the environment `id` reads its login files in the call `call`.
+pub(super) fn login_of(id: &str, call: &str) -> String {
+    format!("{}login_{call}", calls_of(id))
 }

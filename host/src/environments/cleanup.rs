@@ -95,13 +95,22 @@ pub fn cleanup(
         return Err(about(detached(&stopped.left)));
     }
     (report.ended, report.left) = (stopped.ended, stopped.left);
-    if let Some(id) = &id {
-        // What its commands have left behind; on another machine, that is the provider's.
-        let _ = end_calls(&calls_of(id));
+    // What its commands have left behind; on another machine, that is the provider's.
+    let end_left = || {
+        if let Some(id) = &id {
+            let _ = end_calls(&calls_of(id));
+        }
+    };
+    // A call in flight must not be ended before its session is gone, or it would go on with whatever comes next.
+    if claim.is_some() {
+        end_left();
     }
     if let Some(entry) = entry {
         let destroyed = destroy(world, entry, task, &mut report.warnings).map_err(by_force);
         tolerate(destroyed, force, &mut report).map_err(about)?;
+    }
+    if claim.is_none() {
+        end_left();
     }
     // What was allowed was allowed in this environment, and not in the next one of its task.
     let forgotten = Store::of(&world.home).forget(backend, task);

@@ -10,14 +10,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hostel_plugin_api::shell::end_call;
-use hostel_plugin_api::{Ended, Environment, Error, ErrorKind, ExecOutcome, ExecRequest};
+use hostel_plugin_api::{Environment, Error, ErrorKind, ExecOutcome, ExecRequest};
 
-use super::call_id::{call_id, login_of};
+use super::call_id::call_id;
 use super::create::create;
 use super::ledger::{InUse, Known, Ledger};
+use super::login::Login;
 use super::reaper::Seen;
 use super::running::{self, Ran, SharedIo};
-use crate::guard::{Guard, Watching};
+use crate::guard::Guard;
 use crate::policy;
 use crate::policy::sudo::{Place as SudoPlace, Prepared, Sudo};
 use crate::registry::{Entry, Origin};
@@ -52,9 +53,6 @@ impl Default for Place {
         }
     }
 }
-
-/// What guards the login files that an environment's first command has read.
-type Login = Arc<Mutex<Option<Watching<'static>>>>;
 
 /// One call on an environment, which is in use until this is dropped.
 struct Entered {
@@ -133,7 +131,7 @@ impl Environments {
         place.made.store(true, Ordering::SeqCst);
         Ok(Entered {
             environment: Arc::clone(&live.environment),
-            login: Arc::clone(&live.login),
+            login: live.login.clone(),
             id: live.known.as_ref().map(|known| known.id().to_owned()),
             _in_use: in_use.filter(|_| !self.background),
             _flight: flight,
@@ -175,12 +173,9 @@ impl Environments {
         let sudo = self.sudo.prepare(&place, &mut request, io, &mut warnings)?;
         let io = sudo.as_ref().map_or_else(|| Arc::clone(io), Prepared::io);
         let named = |error: Error| error.with_context(format_args!("backend `{}`", entry.name()));
+        let io = entered.login.watch(entered.id.as_deref(), &mut request, io);
         let mut outcome = match running::run(environment, request, &io, ours).map_err(named)? {
-            Ran::Answered(Ok(outcome)) => {
-                // Whoever was not ended has come as far as its command.
-                drop(lock(&entered.login).take_if(|_| !is_ended(&outcome)));
-                outcome
-            }
+            Ran::Answered(Ok(outcome)) => outcome,
             Ran::Answered(Err(error)) => {
                 if error.kind() == ErrorKind::CRASHED {
                     // Before anything is cleaned up under it.
@@ -373,13 +368,7 @@ fn make(world: &World, entry: &Entry, task: &str) -> Result<(Live, Option<InUse>
     };
     let environment: Arc<dyn Environment> =
         Arc::from(create(world, entry, task, known.as_ref().map(Known::id))?);
-    let login = known.as_ref().map(|known| Guard::shared().watch(&login_of(known.id())));
-    Ok((Live { environment, login: Arc::new(Mutex::new(login)), known }, in_use))
-}
-
-/// Returns whether a call was ended from outside.
-fn is_ended(outcome: &ExecOutcome) -> bool {
-    matches!(outcome.ended, Ended::TIMEOUT | Ended::INTERRUPTED)
+    Ok((Live { environment, login: Login::default(), known }, in_use))
 }
 
 /// Begins a call. None where the environment was cleaned up.

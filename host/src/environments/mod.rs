@@ -18,6 +18,7 @@ pub mod idle;
 mod in_use;
 pub mod ledger;
 mod live;
+mod login;
 pub mod reaper;
 mod running;
 pub mod terminal;

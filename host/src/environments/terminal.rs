@@ -38,7 +38,8 @@ pub fn execute(
     (terminal, commands): (&Terminal, OwnedFd),
 ) -> Result<ExecOutcome, Error> {
     let failed = |error: io::Error| Error::io("failed to run a command on a terminal", &error).not_started();
-    let stop = Arc::new(Cancel::new().map_err(failed)?);
+    // Whoever types may stop it as well.
+    let stop = terminal.unheard();
     let (over, going) = io::pipe().map_err(failed)?;
     let pump = Pump {
         terminal: terminal.try_clone().map_err(failed)?,

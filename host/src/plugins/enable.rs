@@ -1,11 +1,10 @@
 //! Enabling a plugin: its files are checked and pinned, and its library is asked about itself.
 
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hostel_plugin_api::shell::{StripList, lock_within};
+use hostel_plugin_api::shell::{StripList, lock_within, open_lock};
 
 use super::catalog::{Candidate, Catalog};
 use super::error::LoadError;
@@ -170,7 +169,7 @@ fn turn(home: &Home) -> Result<File, EnableError> {
     let path = home.locks().join("enabling");
     let open = || -> std::io::Result<File> {
         make_private(&home.locks())?;
-        let lock = File::options().create(true).append(true).mode(0o600).open(&path)?;
+        let lock = open_lock(&path)?;
         lock_within(&lock, PATIENCE)?;
         Ok(lock)
     };

@@ -7,17 +7,17 @@
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hostel_plugin_api::shell::lock_within;
+use hostel_plugin_api::shell::{lock_within, open_lock};
 use rustix::fs::{FlockOperation, flock};
 
 use super::id::ProcessId;
 use super::record::Record;
-use crate::home::{Home, make_private, read_regular};
+use crate::home::{Home, make_private, open_regular, read_regular};
 
 /// More than this is no record, whatever its command.
 const LARGEST_RECORD: u64 = 256 * 1024 * 1024;
@@ -43,13 +43,9 @@ pub(super) fn lock_root(home: &Home) -> io::Result<File> {
 
 /// Opens a lock file and locks it, waiting a little.
 pub(super) fn lock(path: &Path) -> io::Result<File> {
-    let file = open_lock(path, true)?;
+    let file = open_lock(path)?;
     lock_within(&file, PATIENCE)?;
     Ok(file)
-}
-
-fn open_lock(path: &Path, create: bool) -> io::Result<File> {
-    File::options().create(create).append(true).mode(0o600).open(path)
 }
 
 /// Replaces a file whole.
@@ -134,7 +130,7 @@ impl Folder {
 
     /// Finds out whether the keeper lives.
     pub(super) fn hold(&self) -> io::Result<Hold> {
-        let file = match open_lock(&self.0.join("lock"), false) {
+        let file = match open_regular(&self.0.join("lock")) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Hold::Ours(None)),
             Err(error) => return Err(error),

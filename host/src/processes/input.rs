@@ -4,7 +4,7 @@
 //! written is queued, up to a limit, and a thread of its own hands it over.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -37,6 +37,19 @@ impl AsFd for Target {
         match self {
             Self::Pipe(fd) => fd.as_fd(),
             Self::Terminal(terminal) => terminal.as_fd(),
+        }
+    }
+}
+
+impl Target {
+    fn write(&self, piece: &[u8]) -> Result<usize, Errno> {
+        match self {
+            Self::Pipe(fd) => rustix::io::write(fd, piece),
+            // What a terminal makes of keys is its own.
+            Self::Terminal(terminal) => {
+                let mut terminal = terminal;
+                terminal.write(piece).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            }
         }
     }
 }
@@ -128,7 +141,7 @@ impl Shared {
 
     fn hand_over(&self, target: &Target) {
         while let Some(piece) = self.next() {
-            let result = rustix::io::write(target, &piece);
+            let result = target.write(&piece);
             let mut state = self.lock();
             match result {
                 Ok(count) => {

@@ -7,8 +7,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use hostel_plugin_api::shell::open_lock;
 
 /// What the names of the files begin with.
 const PREFIX: &str = "log-";
@@ -116,7 +117,7 @@ impl LogWriter {
     /// Begins a new segment, and removes all but the one before it.
     fn turn(&mut self) -> io::Result<()> {
         let start = self.end;
-        let file = File::options().create(true).append(true).mode(0o600).open(start.path(&self.dir))?;
+        let file = open_lock(&start.path(&self.dir))?;
         let before = self.current.replace(Segment { file, start }).map(|segment| segment.start);
         for old in Start::all(&self.dir).unwrap_or_default() {
             if old != start && Some(old) != before {

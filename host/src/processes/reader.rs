@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::log::{Start, line_ends};
+use crate::home::open_regular;
 
 /// How much is read in one go where only a part is looked for.
 const PIECE: u64 = 64 * 1024;
@@ -43,7 +44,7 @@ impl LogReader {
     pub(super) fn open(dir: &Path) -> io::Result<Self> {
         let mut segments: Vec<Segment> = Vec::new();
         for start in Start::all(dir)? {
-            let file = match File::open(start.path(dir)) {
+            let file = match open_regular(&start.path(dir)) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),

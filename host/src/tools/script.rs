@@ -121,7 +121,8 @@ impl Script {
             taken: Mutex::default(),
         });
         let shared: SharedIo = Arc::<Sink>::clone(&sink);
-        let outcome = session.execute(request, &shared)?;
+        let mut outcome = session.execute(request, &shared)?;
+        session.tell_later(std::mem::take(&mut outcome.warnings));
         drop(shared);
         let taken = std::mem::take(&mut *sink.taken.lock().unwrap_or_else(PoisonError::into_inner));
         if outcome.ended == Ended::INTERRUPTED && !taken.cut {

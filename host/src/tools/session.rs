@@ -1,6 +1,6 @@
 //! One agent's session with the tools: where they act, and what they remember of each other.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hostel_plugin_api::{Error, ErrorKind, ExecOutcome, ExecRequest};
 
@@ -23,6 +23,8 @@ pub struct Session {
     asker: Option<Arc<dyn Asker>>,
     /// What the tools remember from one call to the next.
     pub(super) memory: Memory,
+    /// What the environment has said in calls whose results do not tell it, such as that login files are broken.
+    untold: Mutex<Vec<String>>,
 }
 
 impl Session {
@@ -32,7 +34,7 @@ impl Session {
         let rules = Rules::read(&host.world().config)
             .map_err(|error| Error::new(ErrorKind::INVALID_REQUEST, error.to_string()).not_started())?;
         let (processes, task, memory) = (host.processes(), task.to_owned(), Memory::default());
-        Ok(Self { host, entry, processes, task, rules, asker: None, memory })
+        Ok(Self { host, entry, processes, task, rules, asker: None, memory, untold: Mutex::default() })
     }
 
     /// Lets `asker` ask the person behind the session, in calls that have nobody of their own to ask.
@@ -76,13 +78,31 @@ impl Session {
         &self.processes
     }
 
-    /// Runs one command in the session's environment, making that if there is none.
+    /// Runs one command in the session's environment, making that if there is none. Its warnings are also those that nobody was told
+    /// before.
     ///
     /// # Errors
     ///
     /// As [`Environments::execute`](crate::environments::Environments::execute).
     pub fn execute(&self, request: ExecRequest, io: &SharedIo) -> Result<ExecOutcome, Error> {
-        self.host.execute_on(&self.entry, &self.task, request, io)
+        let mut outcome = self.host.execute_on(&self.entry, &self.task, request, io)?;
+        let mut untold = self.untold();
+        untold.retain(|line| !outcome.warnings.contains(line));
+        outcome.warnings.splice(0..0, untold);
+        Ok(outcome)
+    }
+
+    /// Keeps the warnings of a call whose result tells none, for the next one that does.
+    pub(super) fn tell_later(&self, mut warnings: Vec<String>) {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.retain(|line| !untold.contains(line));
+        untold.append(&mut warnings);
+    }
+
+    /// Takes the warnings that nobody was told, a line each.
+    #[must_use]
+    pub fn untold(&self) -> Vec<String> {
+        std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes the session's environment if there is none, so that its making does not eat up the time of a command.

@@ -4,8 +4,10 @@
 //! be able to give up, and the call's own time limit must hold. What such a call has read is lost, and the next one begins anew; but
 //! all of them together may take no longer than one, so that files which never end do not keep a session from ever working.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -21,6 +23,9 @@ use super::transport::Transport;
 use super::turn;
 use crate::{ExecIo, ExecOutcome, Stdin};
 
+/// The file that is locked while login files are read, and says how long that has taken in vain.
+pub(super) const LOGIN_LOCK: &str = "login.lock";
+
 /// Whether a session has begun.
 pub(super) enum Begun {
     /// It had, or has nothing to read.
@@ -29,6 +34,8 @@ pub(super) enum Begun {
     Now(Option<String>),
     /// The call was ended meanwhile.
     Ended(Cause),
+    /// The session is no more: it was cleaned up meanwhile, by force.
+    Gone,
 }
 
 impl Begun {
@@ -38,11 +45,12 @@ impl Begun {
     }
 }
 
-/// Says how a call ended whose command was not started.
-pub(super) fn ended_early(cause: Cause, cwd: &Path) -> ExecOutcome {
+/// Says how a call ended whose command was not started; without a cause, since the session is gone.
+pub(super) fn ended_early(cause: Option<Cause>, cwd: &Path) -> ExecOutcome {
     let (mut outcome, how) = match cause {
-        Cause::Timeout => (ExecOutcome::timed_out(), "its time was up"),
-        Cause::Interrupt => (ExecOutcome::interrupted(), "it was interrupted"),
+        Some(Cause::Timeout) => (ExecOutcome::timed_out(), "its time was up"),
+        Some(Cause::Interrupt) => (ExecOutcome::interrupted(), "it was interrupted"),
+        None => (ExecOutcome::interrupted(), "its environment was cleaned up"),
     };
     outcome.cwd = Some(cwd.to_string_lossy().into_owned());
     outcome.warnings.push(format!(
@@ -52,23 +60,32 @@ pub(super) fn ended_early(cause: Cause, cwd: &Path) -> ExecOutcome {
 }
 
 impl<T: Transport> ShellEnvironment<T> {
-    /// Sees to it that the login files of a session in `state` have been read. The call of `io` ends at `deadline`.
-    pub(super) fn begin(&self, state: &SessionState, io: &dyn ExecIo, deadline: Instant) -> Begun {
+    /// Sees to it that the login files of a session in `state` have been read. The call of `io`, whose processes carry `call`, ends at
+    /// `deadline`.
+    pub(super) fn begin(
+        &self,
+        state: &SessionState,
+        call: &str,
+        io: &dyn ExecIo,
+        deadline: Instant,
+    ) -> Begun {
         if state.started || self.begun.load(Ordering::SeqCst) {
             return Begun::Before;
         }
         let Some(command) = self.options.login.command(&self.shell) else { return Begun::Before };
-        let path = self.options.state_dir.as_ref().unwrap_or(&self.channel).join("login.lock");
+        let path = self.options.state_dir.as_ref().unwrap_or(&self.channel).join(LOGIN_LOCK);
         let begun = match turn::take(&path, io, deadline, LIMIT) {
-            Ok(Ok(_turn)) => {
+            Ok(Ok(turn)) if is_removed(&turn) => Begun::Gone,
+            Ok(Ok(turn)) => {
                 // Who comes second finds it done.
                 if self.begun.load(Ordering::SeqCst) || self.store.load().0.started {
                     return Begun::Now(None);
                 }
-                let (begun, took) = self.read_files(&command, io, deadline, spent(&path));
+                let reading = Reading { command: &command, mark: self.mark_of_login(call), turn: &turn };
+                let (begun, took) = self.read_files(&reading, io, deadline, spent(&turn));
                 if matches!(begun, Begun::Ended(_)) {
                     // At the worst the next one has more time.
-                    let _ = fs::write(&path, (spent(&path) + took).as_millis().to_string());
+                    let _ = spend(&turn, spent(&turn) + took);
                 }
                 begun
             }
@@ -85,10 +102,19 @@ impl<T: Transport> ShellEnvironment<T> {
         matches!(self.options.login, Login::Files(_))
     }
 
+    /// What the files leave behind ends with the session, and not with its first command. It carries the call that has read them as well:
+    /// whoever ends one reading must not end another, nor what an earlier one has left.
+    fn mark_of_login(&self, call: &str) -> String {
+        match self.options.calls.as_str() {
+            "" => mark(None),
+            calls => format!("{calls}{}_{call}", login::MARK),
+        }
+    }
+
     /// Reads them, and keeps what they leave behind. Returns how long that took, too. Earlier ones have `spent` so much time on it.
     fn read_files(
         &self,
-        command: &str,
+        reading: &Reading<'_>,
         io: &dyn ExecIo,
         deadline: Instant,
         spent: Duration,
@@ -98,11 +124,7 @@ impl<T: Transport> ShellEnvironment<T> {
         let strip = &self.options.strip;
         let (variables, _) = compose(&self.options.base_env, &SessionState::default(), &[], strip);
         let plan = Plan {
-            // What the files leave behind ends with the session, and not with its first command.
-            mark: match self.options.calls.as_str() {
-                "" => mark(None),
-                calls => format!("{calls}{}", login::MARK),
-            },
+            mark: reading.mark.clone(),
             cwd: Path::new("/"),
             variables: &variables,
             early: Mutex::default(),
@@ -112,7 +134,7 @@ impl<T: Transport> ShellEnvironment<T> {
         };
         let state = Arc::default();
         let heard = Heard::of(io);
-        let finished = self.start((&state, command), &plan, Input::Bytes(Stdin::Empty), &heard);
+        let finished = self.start((&state, reading.command), &plan, Input::Bytes(Stdin::Empty), &heard);
         let (finished, recorded) = match finished {
             Ok((finished, handed)) => (Ok(finished), handed.record.read().unwrap_or_default()),
             Err(error) => (Err(error), None),
@@ -126,6 +148,10 @@ impl<T: Transport> ShellEnvironment<T> {
         };
         if let Some(cause) = cause.filter(|_| ends_call) {
             return (Begun::Ended(cause), took);
+        }
+        // Before anything of it is made anew.
+        if is_removed(reading.turn) {
+            return (Begun::Gone, took);
         }
         let change = of_login(&variables, strip, recorded.as_ref().filter(|_| cause.is_none()));
         // It is not tried again: a session that is slow each time is worse than one without.
@@ -166,8 +192,33 @@ impl<T: Transport> ShellEnvironment<T> {
     }
 }
 
-/// Returns how much time calls that were ended have spent on it.
-fn spent(path: &PathBuf) -> Duration {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.parse().map_or(Duration::ZERO, Duration::from_millis)
+/// One reading of the files.
+struct Reading<'a> {
+    command: &'a str,
+    /// What its processes carry.
+    mark: String,
+    /// The file that is locked for it.
+    turn: &'a File,
 }
+
+/// Returns whether a cleanup has removed an open file. It does so before it ends anything: so whoever was ended by it, or had to wait
+/// for that, can tell.
+fn is_removed(file: &File) -> bool {
+    file.metadata().is_ok_and(|meta| meta.nlink() == 0)
+}
+
+/// Returns how much time calls that were ended have spent on it, by the file that is locked for it.
+fn spent(mut turn: &File) -> Duration {
+    let mut text = String::new();
+    let read = turn.rewind().and_then(|()| turn.take(LONGEST).read_to_string(&mut text));
+    read.ok().and_then(|_| text.parse().ok()).map_or(Duration::ZERO, Duration::from_millis)
+}
+
+/// Writes that down.
+fn spend(mut turn: &File, spent: Duration) -> io::Result<()> {
+    turn.set_len(0)?;
+    turn.write_all(spent.as_millis().to_string().as_bytes())
+}
+
+/// More is no number of milliseconds.
+const LONGEST: u64 = 32;

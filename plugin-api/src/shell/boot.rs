@@ -10,6 +10,9 @@
 //! The record goes to a file that is opened only then, so that the command finds no descriptor to write to. Nothing in it
 //! decides about success: the exit code comes from the kernel.
 //!
+//! The exit code is noted by an expansion, in bash by that of a redirection's word: that is done before anything is opened, so that it counts where
+//! the command has left no descriptors (`ulimit -n 3`), and is neither traced nor seen by a `DEBUG` trap of its.
+//!
 //! Whatever the trap calls goes by `\builtin`: neither an alias nor a function of the session's then stands in its place. A
 //! function named `builtin` alone would, and so is never brought into a shell.
 
@@ -58,15 +61,14 @@ const NOTE: (&str, &str) =
 
 /// What comes once the command has come to its end, and so before any trap, up to the file: tracing is over, and the trap goes to the record and is read back,
 /// which spares a process.
-const AFTER: &str =
-    r"; { __hostel_code=$?; \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel_record=";
+const AFTER: &str = r"; { \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel_record=";
 
 /// The rest of it, up to what is done if the trap is not ours: then all is written down now, by a subshell, so that the trap finds the shell as the command has left it. Where
 /// that cannot be known, since nothing can be written, it is not tried. A limit on files, which would end us, is the command's.
-const OWN_TRAP: &str = r#"; \builtin trap "" XFSZ; { \builtin printf "\3"; \builtin trap -p EXIT; \builtin printf "\0"; } >>"$__hostel_record"; { IFS= \builtin read -r -d "" __hostel_trap; IFS= \builtin read -r -d "" __hostel_trap; } <"$__hostel_record"; \builtin trap - XFSZ; } >/dev/null 2>&1; case ${__hostel_trap-} in ""|*__hostel_record=*) ;; *) ( \builtin eval -- "#;
+const OWN_TRAP: &str = r#"; \builtin trap "" XFSZ; { \builtin printf "\3"; \builtin trap -p EXIT; \builtin printf "\0"; } >>"$__hostel_record"; { IFS= \builtin read -r -d "" __hostel_trap; IFS= \builtin read -r -d "" __hostel_trap; } <"$__hostel_record"; \builtin trap - XFSZ; } >"/dev/null${-:(__hostel_code=$?):0}" 2>&1; case ${__hostel_trap-} in ""|*__hostel_record=*) ;; *) ( \builtin eval -- "#;
 
 /// The end, and whichever trap there is.
-const END: &str = r#" ) || \builtin :;; esac; \builtin exit "$__hostel_code""#;
+const END: &str = r#" ) || \builtin :;; esac; \builtin exit "${__hostel_code-$?}""#;
 
 /// Returns the word of shell text that writes the record, if `condition` holds; `record` is shell text for the file's quoted path.
 fn writer(record: &str, condition: &str) -> String {
@@ -104,7 +106,7 @@ const LEAVE_WORD: &str =
     r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=$SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1";
 
 /// What comes once the command of a copy has come to its end: word is left before any trap, since a trap of its own leaves none.
-const AFTER_COPY: &str = r#"; { __hostel_code=$?; \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel=$SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1; \builtin exit "$__hostel_code""#;
+const AFTER_COPY: &str = r#"; { \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel=$SHELLOPTS/$BASHOPTS; } >"/dev/null${-:(__hostel_code=$?):0}" 2>&1; \builtin exit "${__hostel_code-$?}""#;
 
 /// Returns the arguments of a bash that makes copies of itself: descriptor 3 is what it is told of the session, 4 the builtin, 5 and 6 the
 /// ends of a pipe, 7 the socket. With `cgroups`, 8 is the cgroup in which it makes one for each copy, and their names begin so. In a copy, descriptor 3 is as for a shell that was started.
@@ -130,15 +132,15 @@ fn posix(record: &OsStr) -> Vec<u8> {
         b" || :",
     ]
     .concat();
-    let once = [b"case ${__hostel-} in ?*) ;; *) ", dump.as_slice(), b";; esac"].concat();
+    let once = [b"case ${__hostel_done-} in ?*) ;; *) ", dump.as_slice(), b";; esac"].concat();
     [
-        b"trap ".as_slice(),
+        b"unset __hostel_done; trap ".as_slice(),
         quote(OsStr::from_bytes(&once)).as_bytes(),
         b" EXIT; __hostel=$(command -p cat <&3; echo .); exec 3<&-; ",
         b"eval \"unset __hostel; ${__hostel%.}\"",
-        b"; { __hostel_code=$?; set +vx; } 2>/dev/null; ",
+        b"; case $((__hostel_code=$?))$- in *[xv]*) { set +vx; } 2>/dev/null;; esac; ",
         &dump,
-        b"; __hostel=$__hostel_code; exit $__hostel",
+        b"; __hostel_done=1; exit $__hostel_code",
     ]
     .concat()
 }

@@ -4,7 +4,7 @@
 //! caller's cancellation. The end is the process's own, not end-of-file, since a child in the background may hold the pipe;
 //! what stands in the pipe then is still read, and for a short while what comes after it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_send_signal, waitid};
 
+use super::drain::{DRAIN_IDLE, Output};
+use super::feed::{Feed, is_passing};
 use super::leftover::swallow;
 use super::transport::Process;
 use super::tree::{Member, Tree};
+use super::untaken::{Again, Untaken, Waits};
 use crate::{ExecIo, Flow};
 
 /// Between a polite signal and `SIGKILL`.
@@ -22,12 +25,6 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Between `SIGKILL` and giving up: only a process stuck in the kernel outlives this.
 const KILL_LIMIT: Duration = Duration::from_secs(2);
-
-/// After the end, silence of this length means that nothing more belongs to the command.
-const DRAIN_IDLE: Duration = Duration::from_millis(100);
-
-/// After the end, a child that writes without pause is listened to for this long.
-const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
 /// How often a caller is asked whether it has cancelled who has no descriptor to say so.
 const ASK: Duration = Duration::from_millis(100);
@@ -61,20 +58,14 @@ pub(super) struct Finished {
     pub(super) survivors: usize,
 }
 
-/// Bytes on their way to the command.
-#[derive(Debug)]
-pub(super) struct Feed {
-    pub(super) pipe: std::io::PipeWriter,
-    pub(super) bytes: Vec<u8>,
-    pub(super) sent: usize,
-}
-
 /// One running call.
 pub(super) struct Call<'a> {
     pub(super) process: Process,
     pub(super) tree: Tree,
     pub(super) output: std::io::PipeReader,
     pub(super) feed: Option<Feed>,
+    /// What must be kept until the process has taken its command, if it was there before that.
+    pub(super) untaken: Option<Untaken<'a>>,
     pub(super) io: &'a dyn ExecIo,
 }
 
@@ -86,36 +77,35 @@ struct Ending {
     members: Vec<Member>,
 }
 
-/// What the output is worth waiting for.
-enum Output {
-    Open,
-    /// The process has ended. So many bytes stood in the pipe then, which are owed however slowly they are taken; what comes
-    /// after them is waited for a little. The last byte came at `last`, and the last of those owed at `since`.
-    Draining {
-        owed: usize,
-        since: Instant,
-        last: Instant,
-    },
-    Closed,
-}
-
 impl Call<'_> {
-    /// Runs the process to its end, and reaps it. Where it loses track of the process, it kills it.
-    pub(super) fn run(mut self) -> io::Result<Finished> {
+    /// Runs the process to its end, and reaps it. Where it loses track of the process, it kills it, and one that was there before its command
+    /// and has not taken that, too.
+    pub(super) fn run(mut self) -> io::Result<Result<Finished, Again>> {
         let finished = self.attend();
-        if finished.is_err() {
-            let members = self.tree.members();
-            for member in &members {
-                member.signal(Signal::KILL);
+        match &finished {
+            Ok(Some(_)) => {}
+            // It has started nothing.
+            Ok(None) => self.signal_leader(&[], Signal::KILL),
+            Err(_) => {
+                let members = self.tree.members();
+                for member in &members {
+                    member.signal(Signal::KILL);
+                }
+                self.signal_leader(&members, Signal::KILL);
+                self.tree.kill_cgroups();
             }
-            self.signal_leader(&members, Signal::KILL);
-            self.tree.kill_cgroups();
         }
-        self.reap(finished.as_ref().is_ok_and(|finished| finished.end.is_some()));
-        finished
+        let Self { process, output, feed, untaken, .. } = self;
+        reap(process.pidfd, matches!(&finished, Ok(Some(finished)) if finished.end.is_some()));
+        match (finished?, untaken) {
+            (Some(finished), _) => Ok(Ok(finished)),
+            (None, Some(untaken)) => Ok(Err(Again { output, feed, streams: untaken.streams() })),
+            (None, None) => Err(io::Error::other("nothing was kept of it")),
+        }
     }
 
-    fn attend(&mut self) -> io::Result<Finished> {
+    /// Returns nothing where the process has not taken its command.
+    fn attend(&mut self) -> io::Result<Option<Finished>> {
         rustix::io::ioctl_fionbio(&self.output, true)?;
         if let Some(feed) = &self.feed {
             rustix::io::ioctl_fionbio(&feed.pipe, true)?;
@@ -147,6 +137,9 @@ impl Call<'_> {
             }
             if ready.ended && end.is_none() {
                 end = self.end()?;
+                if end.is_some() && ending.is_none() && self.gives_up(true, now)? {
+                    return Ok(None);
+                }
                 if end.is_some() {
                     self.feed = None;
                     if matches!(output, Output::Open) {
@@ -157,6 +150,9 @@ impl Call<'_> {
                 }
             }
             if ending.is_none() && end.is_none() {
+                if self.gives_up(false, now)? {
+                    return Ok(None);
+                }
                 if ready.cancelled || self.io.cancelled() {
                     ending = Some(self.begin(Cause::Interrupt, now));
                 } else if self.io.deadline().is_some_and(|deadline| now >= deadline) {
@@ -186,7 +182,18 @@ impl Call<'_> {
         }
         let (cause, survivors) =
             ending.map_or((None, 0), |stage| (Some(stage.cause), self.survivors(&stage)));
-        Ok(Finished { end, cause, survivors })
+        Ok(Some(Finished { end, cause, survivors }))
+    }
+
+    /// Returns whether the process was to take a command and will not.
+    fn gives_up(&mut self, ended: bool, now: Instant) -> io::Result<bool> {
+        let waits = match &self.untaken {
+            Some(untaken) => untaken.waits(ended, now)?,
+            None => return Ok(false),
+        };
+        // What was kept for another is not needed.
+        self.untaken.take_if(|_| waits == Waits::Taken);
+        Ok(waits == Waits::InVain)
     }
 
     fn begin(&self, cause: Cause, now: Instant) -> Ending {
@@ -231,7 +238,7 @@ impl Call<'_> {
         let deadline = match ending {
             Some(stage) => Some(stage.until),
             None if ended => output.until(),
-            None => self.io.deadline(),
+            None => self.io.deadline().into_iter().chain(self.untaken.as_ref().map(Untaken::until)).min(),
         };
         // Who has no descriptor to wait for is asked now and then.
         let unheard = match ending {
@@ -307,18 +314,18 @@ impl Call<'_> {
             }
         }
     }
+}
 
-    fn reap(self, ended: bool) {
-        let pidfd: OwnedFd = self.process.pidfd;
-        let wait = move || {
-            let _ = retry_on_intr(|| waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED));
-        };
-        if ended {
-            wait();
-        } else {
-            // It is stuck in the kernel: whoever wakes it must not leave a zombie. Without a thread it will.
-            let _ = std::thread::Builder::new().name("reap".into()).spawn(wait);
-        }
+/// Waits for a process that has ended, or else has it waited for.
+fn reap(pidfd: OwnedFd, ended: bool) {
+    let wait = move || {
+        let _ = retry_on_intr(|| waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED));
+    };
+    if ended {
+        wait();
+    } else {
+        // It is stuck in the kernel: whoever wakes it must not leave a zombie. Without a thread it will.
+        let _ = std::thread::Builder::new().name("reap".into()).spawn(wait);
     }
 }
 
@@ -341,30 +348,6 @@ struct Ready {
     cancelled: bool,
 }
 
-impl Output {
-    fn took(&mut self, count: usize, now: Instant) {
-        if let Self::Draining { owed, since, last } = self {
-            if *owed > 0 {
-                *since = now;
-            }
-            *owed = owed.saturating_sub(count);
-            *last = now;
-        }
-    }
-
-    /// Returns when waiting for more is over.
-    fn until(&self) -> Option<Instant> {
-        match self {
-            Self::Draining { owed: 0, since, last } => Some((*last + DRAIN_IDLE).min(*since + DRAIN_LIMIT)),
-            Self::Open | Self::Draining { .. } | Self::Closed => None,
-        }
-    }
-
-    fn is_done(&self, now: Instant) -> bool {
-        matches!(self, Self::Closed) || self.until().is_some_and(|until| now >= until)
-    }
-}
-
 impl Ending {
     /// Looks again who is alive.
     fn refresh(&mut self, tree: &Tree) {
@@ -378,21 +361,4 @@ impl Ending {
             tree.kill_cgroups();
         }
     }
-}
-
-impl Feed {
-    /// Sends what the pipe takes. Returns itself as long as there is more.
-    fn send(mut self) -> Option<Self> {
-        match self.pipe.write(&self.bytes[self.sent..]) {
-            Ok(count) => self.sent += count,
-            Err(error) if is_passing(&error) => {}
-            // A command that does not read its input is no failure.
-            Err(_) => return None,
-        }
-        (self.sent < self.bytes.len()).then_some(self)
-    }
-}
-
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -40,9 +40,15 @@ impl Script {
     }
 
     /// Takes the command away from whoever might still come to read it. Returns whether nobody had begun to.
-    pub(super) fn withdraw(self) -> bool {
+    pub(super) fn withdraw(&self) -> bool {
+        // The kernel lets nobody read while it tells the position.
+        self.file.set_len(0).is_ok() && self.is_untouched()
+    }
+
+    /// Returns whether nothing of it was read, not even what stands before the command.
+    pub(super) fn is_untouched(&self) -> bool {
         let mut file = &self.file;
-        file.set_len(0).is_ok() && file.stream_position().is_ok_and(|at| at == 0)
+        file.stream_position().is_ok_and(|at| at == 0)
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {

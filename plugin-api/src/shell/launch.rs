@@ -11,10 +11,11 @@ use std::time::Instant;
 use rustix::process::WaitIdStatus;
 
 use super::boot;
-use super::call::{Call, Cause, End, Feed, Finished};
+use super::call::{Call, Cause, End, Finished};
 use super::cgroup::Cgroup;
 use super::channel::Script;
 use super::environ::{MARK, Variables};
+use super::feed::Feed;
 use super::prelude;
 use super::record::Record;
 use super::resident::{NoCopy, Resident};
@@ -26,6 +27,7 @@ use super::stat;
 use super::state::SessionState;
 use super::transport::{Launch, Process, Transport};
 use super::tree::Tree;
+use super::untaken::{Again, Untaken};
 use super::watched::Watched;
 use crate::{Error, ErrorKind, ExecIo, ExecOutcome, Stdin};
 
@@ -101,7 +103,7 @@ struct Started {
 }
 
 /// What a call's process has at its first three descriptors.
-struct Streams {
+pub(super) struct Streams {
     input: OwnedFd,
     output: PipeWriter,
     terminal: bool,
@@ -128,12 +130,30 @@ impl<T: Transport> ShellEnvironment<T> {
             }
         };
         let streams = Streams { input: stdin, output: output_end, terminal };
-        let Started { process, cgroup, handed, since } =
-            match self.copied((state, command), plan, &streams)? {
-                Some(copied) => copied,
-                None => self.launched((state, command), plan, &streams)?,
-            };
-        drop(streams);
+        let mut left = Again { output, feed, streams };
+        if let Some(copy) = self.copied((state, command), plan, &left.streams)? {
+            match self.follow(copy, true, left, plan, io)? {
+                Ok(finished) => return Ok(finished),
+                Err(again) => left = again,
+            }
+            // What has kept this copy from it may keep the next one, too.
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).let_go();
+        }
+        let shell = self.launched((state, command), plan, &left.streams)?;
+        let untaken = |_| Error::new(ErrorKind::LOST, "lost track of the command: its shell did not take it");
+        self.follow(shell, false, left, plan, io)?.map_err(untaken)
+    }
+
+    /// Follows the shell of a call to its end. Of a copy, what it was given is kept until it has taken the command, and given back where it does not.
+    fn follow(
+        &self,
+        Started { process, cgroup, handed, since }: Started,
+        is_copy: bool,
+        Again { output, feed, streams }: Again,
+        plan: &Plan<'_>,
+        io: &dyn ExecIo,
+    ) -> Result<Result<(Finished, Handed), Again>, Error> {
+        let untaken = is_copy.then_some(streams).map(|streams| Untaken::new(&handed.script, streams));
         if plan.tell_start {
             io.output(b"");
         }
@@ -146,10 +166,10 @@ impl<T: Transport> ShellEnvironment<T> {
         }
         let tree = Tree::new(&plan.mark, process.pid, cgroup, since).fronted(self.transport.is_front());
         let io = &Watched { io, deadline: Some(plan.deadline), script: &handed.script, early: &plan.early };
-        let finished = Call { process, tree, output, feed, io }
+        let finished = Call { process, tree, output, feed, untaken, io }
             .run()
             .map_err(|error| Error::new(ErrorKind::LOST, format!("lost track of the command: {error}")))?;
-        Ok((finished, handed))
+        Ok(finished.map(|finished| (finished, handed)))
     }
 
     /// Starts a shell for the command.

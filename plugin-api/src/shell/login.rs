@@ -18,7 +18,7 @@ use crate::{CreateEnvironment, ExecIo, Flow};
 /// How long the files may take in all.
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
 
-/// How the id of the call that reads the files ends; it begins as those of all calls of the session.
+/// Stands in the id of a reading of the files between that with which all calls of the session begin and that of the call which reads them.
 pub(super) const MARK: &str = "login";
 
 /// Which files a session reads when it begins.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::begin::{Begun, ended_early};
+use super::begin::{Begun, LOGIN_LOCK, ended_early};
 use super::environ::{StripList, check_name, compose};
 use super::launch::{Handed, Input, Kept, Plan, ended, random};
 use super::login::Login;
@@ -141,8 +141,8 @@ impl<T: Transport> ShellEnvironment<T> {
 }
 
 /// What is told of a command that has ended without its shell having come to the end of ours.
-const LOST: &str = "what this command changed of the session (directory, variables, functions) was not kept: it replaced its shell \
-                    (`exec`), or called `exit` under an `EXIT` trap of its own";
+const LOST: &str = "what this command changed of the session (directory, variables, functions) was not kept: it replaced its shell (`exec`), \
+                    called `exit` under an `EXIT` trap of its own, or left it no way to write (`ulimit`)";
 
 /// Refuses what no shell or environment can hold, and what this session does not do.
 fn check(request: &ExecRequest) -> Result<(), Error> {
@@ -178,14 +178,17 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         let start = &self.options.cwd;
         let Directory { path: cwd, vanished } =
             directory(&self.transport, request.cwd.as_deref(), &state, start, self.home())?;
-        let begun = if request.skips_login() { Begun::Before } else { self.begin(&state, io, deadline) };
+        let mark = mark(Some(&request.call_id));
+        let begun =
+            if request.skips_login() { Begun::Before } else { self.begin(&state, &mark, io, deadline) };
         let remark = match begun {
             Begun::Before => None,
             Begun::Now(remark) => {
                 state = self.store.load().0;
                 remark
             }
-            Begun::Ended(cause) => return Ok(ended_early(cause, &cwd)),
+            Begun::Ended(cause) => return Ok(ended_early(Some(cause), &cwd)),
+            Begun::Gone => return Ok(ended_early(None, &cwd)),
         };
         let (variables, held_back) =
             compose(&self.options.base_env, &state, &request.env, &self.options.strip);
@@ -193,7 +196,7 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         let said = remark.into_iter().chain(damaged).chain(vanished);
         let mut warnings: Vec<String> = said.chain(held_back).collect();
         let plan = Plan {
-            mark: mark(Some(&request.call_id)),
+            mark,
             cwd: &cwd,
             variables: &variables,
             early: Mutex::new(Some(Vec::new())),
@@ -267,6 +270,10 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
     fn cleanup(&self) -> Result<(), Error> {
         if self.options.persistent {
             return Ok(());
+        }
+        if let Some(dir) = &self.options.state_dir {
+            // Before its reader is ended: neither that nor whoever waits for it may then run a command.
+            let _ = std::fs::remove_file(dir.join(LOGIN_LOCK));
         }
         // What was started in the background on purpose has an id of another kind.
         let _ = end_calls(&self.options.calls);

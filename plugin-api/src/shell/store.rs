@@ -4,17 +4,14 @@
 //! each other's changes.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::{Errno, retry_on_intr};
-
+use super::lock::{lock_within, open_lock};
 use super::state::{Change, SessionState};
 
 /// Keeps a session's state: in a file where the session outlives the process, else in memory.
@@ -119,37 +116,6 @@ const TICKS: Duration = Duration::from_millis(50);
 /// How long another holder of a session's lock is waited for. It holds it for the time of a write.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Locks a file against all other processes that lock it so, and gives up after `patience` if one of them never lets go. The
-/// lock ends with the file.
-///
-/// # Errors
-///
-/// Fails if the lock cannot be had.
-pub fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
-    match retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
-        Err(Errno::WOULDBLOCK) => {}
-        locked => return Ok(locked?),
-    }
-    // The kernel wakes whoever waits for a lock, and knows no time limit for it: so a thread waits. One that gets it too late holds it no
-    // longer than both files are open.
-    let waiting = file.try_clone()?;
-    let (locked, when_locked) = mpsc::channel();
-    let wait = move || {
-        // Nobody may be left to hear of it.
-        let _ = locked.send(retry_on_intr(|| flock(&waiting, FlockOperation::LockExclusive)));
-    };
-    thread::Builder::new().name("lock".into()).spawn(wait)?;
-    match when_locked.recv_timeout(patience) {
-        Ok(locked) => Ok(locked?),
-        Err(_) => Err(io::Error::other("another process holds the lock")),
-    }
-}
-
-/// Opens a file that is there to be locked.
-pub(super) fn open_lock(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).mode(0o600).open(path)
-}
-
 /// Returns which file stands at `path`. A new one takes its name with each change.
 fn version(path: &Path) -> Option<Version> {
     let meta = fs::metadata(path).ok()?;
@@ -168,6 +134,7 @@ pub(super) fn make_dir(dir: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
+    use std::thread;
 
     use super::*;
 

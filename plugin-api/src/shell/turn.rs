@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::call::Cause;
-use super::store::open_lock;
+use super::lock::open_lock;
 use crate::ExecIo;
 
 /// How often a caller is asked whether it has cancelled who has no descriptor to say so.

@@ -64,6 +64,10 @@ fn numbers(s: &Subject) {
         ("test a = b", 1),
         ("(exit 9)", 9),
         ("! true", 1),
+        // Nothing can be opened any more.
+        ("ulimit -n 3; (exit 7)", 7),
+        ("ulimit -n 3; exit 7", 7),
+        ("ulimit -f 0; (exit 7)", 7),
     ] {
         let ran = s.run(command);
         assert_eq!((ran.code, ran.ended), (code, "exited"), "{command}: {ran:?}");

@@ -19,12 +19,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use hostel_plugin_api::shell::lock_within;
+use hostel_plugin_api::shell::{lock_within, open_lock};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use super::error::InstallError;
-use crate::home::{Home, make_private};
+use crate::home::{Home, make_private, open_regular};
 use crate::plugins::Record;
 use crate::registry::check_name;
 
@@ -89,8 +89,7 @@ impl Place {
         let open = || -> io::Result<File> {
             make_private(&home.plugins())?;
             make_private(&home.locks())?;
-            let path = home.locks().join("plugins");
-            let lock = File::options().create(true).append(true).mode(0o600).open(path)?;
+            let lock = open_lock(&home.locks().join("plugins"))?;
             lock_within(&lock, PATIENCE)?;
             Ok(lock)
         };
@@ -248,7 +247,7 @@ fn is_mark(text: &str) -> bool {
 
 /// Returns whether nobody works on a folder any more. One that has no lock is judged by its age.
 fn is_abandoned(path: &Path, stale: Duration) -> bool {
-    match File::open(path.join(LOCK)) {
+    match open_regular(&path.join(LOCK)) {
         Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
         Err(_) => is_older(path, stale),
     }
