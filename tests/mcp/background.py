@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 
 from common import PATIENCE, PROGRAM, gone, http, server, there, tool
@@ -85,11 +86,19 @@ async def check_http_resources():
         assert whole == "".join(f"{number}\n" for number in range(1, 300001)) and parts > 1, (len(whole), parts)
         async with http(url) as other:
             assert (await other.list_resources()).resources == []
-            for uri in (log, "hostel://output/../config.yaml", "file:///etc/passwd"):
+            for uri in (log, f"hostel://output/{name}", "hostel://output/../config.yaml", "file:///etc/passwd"):
                 try:
                     read = await other.read_resource(uri)
                 except Exception as error:
                     assert "there is nothing at" in str(error), error
                 else:
                     raise AssertionError((uri, read))
+        # Whoever takes up the task that has made it has it too.
+        async with Web(headers={"Hostel-Task": "mine"}, timeout=PATIENCE) as web:
+            first, second = await Talk(web, url).begin(), await Talk(web, url).begin()
+            call = {"name": "terminal", "arguments": {"command": "seq 1 300000"}}
+            text = (await first.ask({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": call})).text
+            params = {"uri": "hostel://output/" + re.search(r"/(out-[\w-]+[.]log)", text)[1]}
+            text = (await second.ask({"jsonrpc": "2.0", "id": 6, "method": "resources/read", "params": params})).text
+            assert "1\\n2\\n3\\n" in text, text[:300]
         await tool(client, "process", {"action": "kill", "session_id": started["session_id"]})

@@ -399,6 +399,26 @@ async def check_snippets():
     assert ran.returncode == 0 and out.startswith(b"Linux"), out
 
 
+async def check_http_snippets():
+    """What the documentation tells clients that speak HTTP, with its header."""
+    page = open(os.path.join(HERE, "../../docs/mcp.md"), encoding="utf-8").read()
+    blocks = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", page, re.S)]
+    found = [one for block in blocks for one in block.get("mcpServers", {}).values() if "url" in one]
+    assert len(found) == 1, found
+    async with server() as url:
+        os.environ["HOSTEL_MCP_TOKEN"] = TOKEN
+        for one in found:
+            assert one.pop("type") == "http", one
+            # Whoever starts the server as the page says finds it there; here any port must do.
+            assert one["url"] == "http://127.0.0.1:7677/mcp" and "--http 127.0.0.1:7677" in page, one
+            headers = {name: os.path.expandvars(value) for name, value in one["headers"].items()}
+            assert headers == {"Authorization": f"Bearer {TOKEN}"}, headers
+            async with sdk.http(url, headers) as client:
+                await listing(client)
+                ran = await tool(client, "terminal", {"command": "echo from a client"})
+                assert ran["output"] == "from a client\n", ran
+
+
 async def inspect(*words):
     """Runs the official inspector once. Returns its exit code and what it prints."""
     ran = await asyncio.create_subprocess_exec(

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
+import subprocess
 
-from common import PATIENCE, PROGRAM, TOKEN, server
+from common import PATIENCE, PROGRAM, TOKEN, gone, server, there
 from sdk import Web
 
 FIRST = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -89,7 +91,10 @@ class Talk:
         told(answer.json(), code, number, of)
 
     async def works(self):
-        listed = await self.ask(LIST)
+        await self.works_as(LIST["id"])
+
+    async def works_as(self, number):
+        listed = await self.ask(LIST | {"id": number})
         assert listed.status_code == 200 and '"tools"' in listed.text, listed
 
 
@@ -128,6 +133,18 @@ async def check_http_codes():
         for method in ("PUT", "PATCH", "OPTIONS"):
             await talk.refused(None, 405, -32600, method=method)
             assert "POST" in (await talk.ask(None, method=method)).headers["allow"]
+        # Who may not come in is told so in the same form.
+        for token in ("Bearer wrong", "Basic " + TOKEN, "", None):
+            await talk.refused(LIST, 401, -32600, Authorization=token)
+            await alone.refused(BEGIN, 401, -32600, Authorization=token)
+            assert (await talk.ask(LIST, Authorization=token)).headers["www-authenticate"] == "Bearer"
+        for who in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
+            await talk.refused(LIST, 403, -32600, **who)
+            assert "www-authenticate" not in (await talk.ask(LIST, **who)).headers
+        for task in ("", "x" * 300):
+            await alone.refused(BEGIN, 400, -32600, Hostel_Task=task)
+        elsewhere = Talk(web, url.replace("/mcp", "/other"))
+        await elsewhere.refused(BEGIN, 404, -32600)
         # A version that nobody knows yet is answered with one that both do.
         newer = {**BEGIN, "params": {**FIRST, "protocolVersion": "2099-01-01"}}
         assert '"protocolVersion":"2025-11-25"' in (await alone.ask(newer)).text
@@ -159,8 +176,94 @@ async def check_http_unread():
         await asyncio.sleep(0.3)
         writer.write(body + head(TOKEN) + body)
         await writer.drain()
-        first = await asyncio.wait_for(reader.readuntil(b"TOKEN`\n"), PATIENCE)
+        first = await asyncio.wait_for(reader.readuntil(b"TOKEN`\"}}"), PATIENCE)
         assert first.startswith(b"HTTP/1.1 401 "), first
         second = await asyncio.wait_for(reader.readuntil(b"serverInfo"), PATIENCE)
         assert second.startswith(b"HTTP/1.1 200 "), second
         writer.close()
+
+
+def sleeps(number, command):
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "terminal", "arguments": {"command": command}}}
+
+
+async def check_stdio_same_id():
+    """A number that is in use is refused to the second, and the first goes on."""
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "mcp", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+
+    def say(message):
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+
+    async def heard():
+        return json.loads(await asyncio.wait_for(process.stdout.readline(), PATIENCE))
+
+    say(BEGIN)
+    assert (await heard())["id"] == 1
+    say(BEGUN)
+    mark = f"sleep 321.{process.pid}"
+    for number in (7, "7"):
+        say(sleeps(number, f"{mark}; echo first"))
+    await there(mark)
+    for method in ("tools/call", "tools/list", "ping"):
+        say({"jsonrpc": "2.0", "id": 7, "method": method, "params": sleeps(7, "echo second")["params"]})
+        told(await heard(), -32600, 7, method)
+    # Others are answered.
+    say(LIST | {"id": 8})
+    assert len((await heard())["result"]["tools"]) == 7
+    subprocess.run(["pkill", "-f", mark], check=True)
+    first = [await heard() for _ in range(2)]
+    assert {answer["id"] for answer in first} == {7, "7"} and all("first" in json.dumps(answer) for answer in first), first
+    # It is free again, also where its request was taken back.
+    for round in range(200):
+        say({"jsonrpc": "2.0", "id": 7, "method": "ping"})
+        answer = await heard()
+        assert answer["id"] == 7 and "result" in answer, (round, answer)
+    say(sleeps(9, mark))
+    await there(mark)
+    say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}})
+    await gone(mark)
+    say(sleeps(10, "true"))
+    assert (await heard())["id"] == 10
+    say({"jsonrpc": "2.0", "id": 9, "method": "ping"})
+    answer = await heard()
+    assert answer["id"] == 9 and "result" in answer, answer
+    process.stdin.close()
+    assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
+
+
+async def check_http_same_id():
+    """As over standard input, within a session."""
+    async with server() as url, Web(timeout=PATIENCE) as web:
+        talk, other = await Talk(web, url).begin(), await Talk(web, url).begin()
+        mark = f"sleep 322.{os.getpid()}"
+        first = asyncio.create_task(talk.ask(sleeps(7, f"{mark}; echo first")))
+        await there(mark)
+        await talk.refused(sleeps(7, "echo second"), 400, -32600, 7)
+        await talk.refused(LIST, 400, -32600, 7)
+        await talk.works_as(8)
+        # Of another session it is another.
+        await other.works()
+        subprocess.run(["pkill", "-f", mark], check=True)
+        answer = await first
+        assert answer.status_code == 200 and "first" in answer.text, answer.text
+        for _ in range(20):
+            await talk.works()
+
+
+async def check_http_ended():
+    """A call whose session is ended meanwhile is answered with an error, and what it had started is gone."""
+    async with server() as url, Web(timeout=PATIENCE) as web:
+        talk = await Talk(web, url).begin()
+        mark = f"sleep 323.{os.getpid()}"
+        calls = [asyncio.create_task(talk.ask(sleeps(number, f"{mark}; echo never"))) for number in (7, 8)]
+        await there(mark)
+        assert (await talk.ask(None, method="DELETE")).status_code == 204
+        await talk.refused(LIST, 404, -32600)
+        for number, call in zip((7, 8), calls):
+            answer = await call
+            (data,) = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
+            told(json.loads(data), -32000, number, answer.text)
+        await gone(mark)
+        await (await Talk(web, url).begin()).works()

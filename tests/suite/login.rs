@@ -217,6 +217,23 @@ on_every_backend! {
         mark.expect_gone();
     }
 
+    fn a_background_process_that_is_cancelled_before_it_has_begun_never_begins(home) {
+        let mark = Mark::new();
+        login(home, &format!("{}\ntrue", endless(&mark)));
+        let mut server = McpStdio::begin(home.command("hostel", &["mcp", "--task", "k"]));
+        let params = json!({ "name": "terminal", "arguments": { "command": "touch ran", "background": true } });
+        server.say(&json!({ "jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": params }).to_string());
+        mark.appear(2);
+        let params = json!({ "requestId": 77, "reason": "enough" });
+        server.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string());
+        mark.expect_gone();
+        login(home, "true");
+        let listed = server.call("process", &json!({ "action": "list" }));
+        assert_eq!(listed["processes"], json!([]), "{listed}");
+        let left = server.call("terminal", &json!({ "command": "ls" }))["output"].as_str().unwrap().to_owned();
+        assert!(left.contains("login\n") && !left.contains("ran\n"), "{left}");
+    }
+
     fn a_background_process_is_there_once_they_are_read(home) {
         login(home, "sleep 1; export READ=1; cd /");
         let id = home.start(&["--task", "k"], "echo \"[$READ]\"; pwd; read -r x");

@@ -12,7 +12,7 @@ use hostel_tests::marked::Mark;
 use hostel_tests::mcp_http::McpHttp;
 use hostel_tests::tidy::TidyHome;
 use hostel_tests::tools::Road;
-use hostel_tests::{Home, library, put};
+use hostel_tests::{Home, finish, library, put};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -127,6 +127,22 @@ fn of_two_that_start_at_once_exactly_one_serves() {
             );
         }
         assert_eq!(serve.iter().filter(|serves| **serves).count(), 1, "round {round}");
+    }
+}
+
+#[test]
+fn a_token_that_can_be_guessed_is_refused() {
+    let home = Home::new();
+    for (token, reason) in [
+        ("", "holds no token"),
+        ("  ", "holds no token"),
+        ("short", "holds a token of fewer than 16 characters"),
+    ] {
+        let mut command = home.command("hostel", &["mcp", "--http", "127.0.0.1:0"]);
+        command.env("HOSTEL_MCP_TOKEN", token);
+        let ran = finish(command, b"");
+        assert!(ran.stderr.contains("`openssl rand -hex 32`"), "{ran:?}");
+        ran.fails(1, &format!("`HOSTEL_MCP_TOKEN` {reason}"));
     }
 }
 

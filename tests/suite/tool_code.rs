@@ -5,9 +5,11 @@ mod calls;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use hostel_tests::conversation::Conversation;
 use hostel_tests::marked::Mark;
 use hostel_tests::tidy::TidyHome;
 use hostel_tests::{Home, Ran, finish, on_every_backend};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// Takes the result of `hostel tool`, whose exit code says whether the call failed.
@@ -311,11 +313,86 @@ fn nothing_is_left_of_it() {
 
 #[test]
 fn a_script_that_ends_its_launcher_is_no_success() {
+    let temporary = tempfile::tempdir().unwrap();
     let home = TidyHome::new();
-    // What the launcher has made stays then.
-    let _ = terminal(&home, "export TMPDIR=$PWD");
-    let value = python(&home, "import os\nprint('so far', flush=True)\nos.kill(os.getppid(), 9)");
-    assert!(fails(&value, "error", -1).contains("nobody knows"), "{value}");
-    let value = script(&home, "bash", "kill -9 $PPID; sleep 1");
-    assert!(fails(&value, "error", -1).contains("nobody knows"), "{value}");
+    let _ = terminal(&home, &format!("export TMPDIR={}", temporary.path().display()));
+    let code = "import os\nprint('so far', flush=True)\nos.kill(os.getppid(), 9)";
+    let node = "console.log('so far'); process.kill(process.ppid, 'SIGKILL'); setInterval(() => {}, 1000)";
+    for (language, program, code) in
+        [("python", "python3", code), ("bash", "bash", "kill -9 $PPID; sleep 1"), ("node", "node", node)]
+    {
+        if has(&home, program) {
+            let value = script(&home, language, code);
+            assert!(fails(&value, "error", -1).contains("nobody knows"), "{value}");
+            // What the launcher has made goes all the same.
+            assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0, "{language}");
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_host_has_left_goes_with_the_next_run() {
+    let temporary = tempfile::tempdir().unwrap();
+    let home = TidyHome::new();
+    let _ = terminal(&home, &format!("export TMPDIR={}", temporary.path().display()));
+    let left = || fs::read_dir(temporary.path()).unwrap().count();
+    for (language, program, code) in [
+        ("bash", "bash", "sleep MARK"),
+        ("node", "node", "require('child_process').spawnSync('sleep', ['MARK'])"),
+    ] {
+        if !has(&home, program) {
+            continue;
+        }
+        let mark = Mark::new();
+        let arguments = json!({ "language": language, "code": code.replace("MARK", &mark.to_string()) });
+        let call = Conversation::begin(
+            home.command("hostel", &["tool", "execute_code", "--json", &arguments.to_string()]),
+        );
+        mark.appear(1);
+        assert_eq!(left(), 1, "{language}");
+        call.signal(Signal::KILL);
+        mark.expect_gone();
+        let _ = call.finish();
+        // That of one that still runs stays.
+        let beside = Mark::new();
+        let arguments = json!({ "language": "bash", "code": format!("sleep {beside}") });
+        let other = Conversation::begin(
+            home.command("hostel", &["tool", "execute_code", "--json", &arguments.to_string()]),
+        );
+        beside.appear(1);
+        expect(&script(&home, "bash", "echo 1"), "1\n");
+        assert_eq!(left(), 1, "{language}");
+        other.signal(Signal::TERM);
+        let _ = other.finish();
+        expect(&script(&home, "bash", "echo 1"), "1\n");
+        assert_eq!(left(), 0, "{language}");
+    }
+}
+
+#[test]
+fn a_rejection_that_nobody_handles_is_told_as_node_tells_it() {
+    let home = TidyHome::new();
+    if !has(&home, "node") {
+        return;
+    }
+    let thrown = "class Odd extends Error { constructor(m) { super(m); this.name = 'Odd'; } }\nPromise.reject(new Odd('no'))";
+    for (code, why, shown) in [
+        ("Promise.reject(new Error('boom'))", "Error: boom", "Error: boom\n    at "),
+        (
+            "import fs from 'fs';\nPromise.reject(new TypeError('boom'))",
+            "TypeError: boom",
+            "TypeError: boom\n    at ",
+        ),
+        ("await Promise.reject(new Error('boom'))", "Error: boom", "Error: boom\n    at "),
+        (
+            "Promise.reject(5)",
+            "a promise was rejected with the reason \"5\"",
+            "The promise rejected with the reason \"5\".",
+        ),
+        (thrown, "Odd: no", "Odd: no\n    at "),
+    ] {
+        let value = script(&home, "node", code);
+        assert_eq!(fails(&value, "error", 1), format!("the script ended with exit code 1: {why}"), "{value}");
+        assert_eq!(value["stderr"].as_str().unwrap().matches(shown).count(), 1, "{value}");
+    }
 }

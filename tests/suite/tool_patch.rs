@@ -2,6 +2,9 @@
 //!
 //! Files are put there and looked at by commands of the session, so that it does not matter where a backend has them.
 
+mod at_once;
+mod several;
+
 use std::fs;
 
 use hostel_tests::tools::Road;
@@ -341,21 +344,4 @@ fn the_policy_is_not_edited_by_whom_it_binds(road: Road) {
         assert!(object["error"].is_string(), "{object}");
         assert!(fs::exists(config).unwrap() && home.config() == text, "{patched}");
     }
-}
-
-/// A client that makes several calls at once edits one file by more than one of them.
-#[test]
-fn edits_at_once_of_one_file_are_all_made() {
-    let home = in_folder(Road::Mcp);
-    let lines = (0..12).map(|number| format!("old {number};\n")).collect::<Vec<_>>().concat();
-    put(&home, "f.txt", lines.as_bytes());
-    let edit = |number| {
-        let (old, new) = (format!("old {number};"), format!("new {number};"));
-        json!({ "path": "f.txt", "old_string": old, "new_string": new })
-    };
-    let calls: Vec<Value> = (0..12).map(edit).collect();
-    for object in home.tool_at_once("patch", &calls) {
-        assert_eq!(object["success"], true, "{object}");
-    }
-    assert_holds(&home, "f.txt", lines.replace("old", "new"));
 }

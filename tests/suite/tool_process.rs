@@ -154,7 +154,7 @@ fn results_have_the_keys_of_the_contract(road: Road) {
     let home = TidyHome::new().by(road);
     let id = start(&home, "echo hi; exit 3", &json!({ "workdir": "/" }));
     let waited = act(&home, "wait", &id);
-    assert_eq!(keys(&waited), ["status", "session_id", "output", "exit_code", "completion_reason"]);
+    assert_eq!(keys(&waited), ["status", "session_id", "exit_code", "completion_reason", "output"]);
     let seen = act(&home, "poll", &id);
     assert_eq!(
         keys(&seen),
@@ -329,6 +329,8 @@ fn a_signal_reaches_it_and_a_lease_can_be_prolonged(road: Road) {
     let script = "trap 'echo usr1; exit 4' USR1; echo up; while :; do sleep 0.05; done";
     let id = start(&home, script, &json!({}));
     home.hear(&id, "up\n");
+    let value = process(&home, &json!({ "action": "signal", "session_id": id, "signal": 28 }));
+    assert_eq!(value["status"], "ok", "{value}");
     let value = process(&home, &json!({ "action": "signal", "session_id": id, "signal": "usr1" }));
     assert!(value["status"] == "ok" && value["processes_signalled"].as_u64().unwrap() >= 1, "{value}");
     let value = act(&home, "wait", &id);

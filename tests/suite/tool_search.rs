@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 by_both_roads! {
     names_that_are_no_text_are_not_merged nothing_in_a_tree_holds_it_up
-    only_files_of_some_names_are_searched hidden_and_ignored_files_are_left_out_unless_named
+    only_files_of_some_names_are_searched what_is_protected_is_left_out_and_that_is_said hidden_and_ignored_files_are_left_out_unless_named
     files_are_found_by_name_newest_first
 }
 
@@ -151,12 +151,49 @@ fn only_files_of_some_names_are_searched(road: Road) {
             found.sort();
             assert_eq!(found, expected, "{engine:?} {glob}");
         }
-        // The whole is where the search begins, and one that names a file wants that.
+        // The whole is where the search begins.
         let below =
             json!({ "pattern": "needle", "path": "src", "file_glob": "deep/*", "output_mode": "files_only" });
         assert_eq!(files(&home, &below), ["src/deep/b.rs"], "{engine:?}");
         let one = json!({ "pattern": "needle", "path": "top.rs", "file_glob": "*.py" });
-        assert_eq!(places(&home, &one), set(&[("top.rs", 1)]), "{engine:?}");
+        let object = search(&home, &one);
+        assert_eq!(
+            (&object["total_count"], &object["matches"]),
+            (&json!(0), &json!([])),
+            "{engine:?} {object}"
+        );
+        assert!(object["note"].as_str().unwrap().contains("does not fit `file_glob`"), "{engine:?} {object}");
+        let one = json!({ "pattern": "needle", "path": "src/a.rs", "file_glob": "*.rs" });
+        assert_eq!(places(&home, &one), set(&[("src/a.rs", 1)]), "{engine:?}");
+    }
+}
+
+fn what_is_protected_is_left_out_and_that_is_said(road: Road) {
+    for engine in ENGINES {
+        let Some(home) = engine.home(road) else { continue };
+        let files = "mkdir -p .ssh sub/.aws; echo needle > .ssh/deploy_key; echo needle > .ssh/id_x; echo needle > sub/plain; \
+                     echo needle > sub/.aws/credentials";
+        let _ = home.exec(files).expect(0);
+        for arguments in [
+            json!({ "pattern": "needle", "path": ".ssh" }),
+            json!({ "pattern": "*", "path": ".ssh", "target": "files" }),
+            // Whether it would match is not told.
+            json!({ "pattern": "nothing of the kind", "path": ".ssh" }),
+            json!({ "pattern": "needle", "path": "sub/.aws", "output_mode": "files_only" }),
+        ] {
+            let object = search(&home, &arguments);
+            assert_eq!(object["total_count"], 0, "{engine:?} {object}");
+            assert!(object["error"].is_null(), "{engine:?} {object}");
+            let note = object["note"].as_str().unwrap_or_default();
+            assert!(note.starts_with("protected files were not searched"), "{engine:?} {object}");
+        }
+        let _ = home.exec("echo needle > .ssh/id_x.pub").expect(0);
+        assert_eq!(
+            places(&home, &json!({ "pattern": "needle", "path": ".ssh" })),
+            set(&[(".ssh/id_x.pub", 1)])
+        );
+        let object = search(&home, &json!({ "pattern": "no such", "path": "sub/plain" }));
+        assert!(object["note"].is_null(), "{engine:?} {object}");
     }
 }
 

@@ -255,3 +255,31 @@ fn a_command_of_two_megabytes_and_any_bytes_pass() {
     assert!(std::fs::read(&file).unwrap() == bytes);
     assert!(environment.read_file(file.to_str().unwrap()).unwrap() == bytes);
 }
+
+/// A command is tried again where the backend may be back in a moment, and not where somebody has to do something first.
+#[test]
+fn what_somebody_must_mend_is_told_at_once() {
+    let home = Home::new().with("ACMEBOX_TOKEN", "t");
+    let folder = home.add_plugin("acmebox", "acmebox");
+    let library = folder.join("libacmebox.so");
+    let _ = home.hostel(&["plugins", "enable", "acmebox"]).expect(0);
+    let _ = home.hostel(&["config", "set", "terminal.backend", "acmebox"]).expect(0);
+    let refused = |command: std::process::Command, reason: &str| {
+        let begun = Instant::now();
+        let value = hostel_tests::finish(command, b"").json();
+        assert!(value["error"].as_str().unwrap().contains(reason), "{value}");
+        assert_eq!((&value["status"], &value["exit_code"]), (&"error".into(), &(-1).into()), "{value}");
+        // The first pause alone is two seconds, and all are fourteen.
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    };
+    let call = || home.command("hostel", &["tool", "terminal", "--json", "{\"command\": \"true\"}"]);
+    let mut without = call();
+    without.env_remove("ACMEBOX_TOKEN");
+    refused(without, "is not configured");
+    let mut bytes = std::fs::read(&library).unwrap();
+    bytes.push(0);
+    std::fs::write(&library, &bytes).unwrap();
+    refused(call(), "(checksum)");
+    std::fs::remove_file(&library).unwrap();
+    refused(call(), "(file check)");
+}

@@ -93,7 +93,9 @@ impl From<HttpError> for Failure {
             HttpError::Backend(error) => return error.clone().into(),
             HttpError::Listen(..) => "choose another address with `--http`; with port 0 a free one is taken",
             HttpError::Token(TokenError::Open(_)) => "make another token: remove the file, and start again",
-            HttpError::Token(TokenError::Empty(_)) => "remove it, and one is made",
+            HttpError::Token(TokenError::Empty(_) | TokenError::Short(_)) => {
+                "remove it, and one is made; or make one with `openssl rand -hex 32`"
+            }
             HttpError::Token(TokenError::Io(..)) => "check the permissions of its folder and the free space",
             HttpError::Io(_) => return Self::new(error.to_string()),
         };

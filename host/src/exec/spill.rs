@@ -24,8 +24,11 @@ impl Spill {
     pub(super) fn new_in(outputs: &Outputs) -> io::Result<Self> {
         make_private(&outputs.dir)?;
         prune(outputs);
-        let (file, path) =
-            tempfile::Builder::new().prefix("out-").suffix(".log").tempfile_in(&outputs.dir)?.keep()?;
+        let (file, path) = tempfile::Builder::new()
+            .prefix(&outputs.prefix())
+            .suffix(".log")
+            .tempfile_in(&outputs.dir)?
+            .keep()?;
         Ok(Self { file, path, written: 0, most: outputs.each, cut: None })
     }
 

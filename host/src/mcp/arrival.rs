@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use hostel_plugin_api::Error;
 use rmcp::model::ErrorData;
 
+use super::in_use::Held;
 use super::session::Client;
 use super::sessions::Sessions;
 use crate::random;
@@ -20,6 +21,8 @@ pub(super) struct Arrival {
     pub(super) task: Option<String>,
     /// The client that was made for a new session.
     pub(super) made: OnceLock<Arc<Client>>,
+    /// Its number among the requests of its session, which is in use as long as this goes with the request.
+    pub(super) held: OnceLock<Held>,
 }
 
 /// Whom a server serves.

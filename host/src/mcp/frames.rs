@@ -11,13 +11,16 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ErrorCode, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, GetExtensions, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::cancel::Calls;
+use super::in_use::{InUse, REFUSAL};
 use super::message::{parse, wrong};
 
 /// The longest line, in bytes.
@@ -67,13 +70,14 @@ impl Frames {
         let (read, incoming) = mpsc::channel(WAITING);
         let (outgoing, write) = mpsc::channel(WAITING);
         let [gone, quiet, over] = std::array::from_fn(|_| CancellationToken::new());
-        let replies = outgoing.downgrade();
+        let (replies, asked) = (outgoing.downgrade(), Arc::<Asked>::default());
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
-        thread("frames-in").spawn(move || reading(input, &read, &replies))?;
+        let noting = Arc::clone(&asked);
+        thread("frames-in").spawn(move || reading(input, &read, &replies, &noting))?;
         let broken = gone.clone();
         thread("frames-out").spawn(move || writing(output, write, &broken))?;
         let incoming = Arc::new(Mutex::new(incoming));
-        Ok(Self { incoming, outgoing, asked: Arc::default(), gone, quiet, over })
+        Ok(Self { incoming, outgoing, asked, gone, quiet, over })
     }
 
     /// Waits for the end of the input, a broken output, or `stop`, ends `calls`, and then the connection.
@@ -97,16 +101,26 @@ impl Frames {
 /// The requests that are not answered.
 #[derive(Default)]
 struct Asked {
+    in_use: Arc<InUse>,
     open: std::sync::Mutex<HashSet<RequestId>>,
     changed: Notify,
 }
 
 impl Asked {
     /// Notes what a message asks for, or takes back.
-    fn note(&self, message: &ClientJsonRpcMessage) {
+    ///
+    /// # Errors
+    ///
+    /// Fails with the answer if its number is in use.
+    fn note(&self, message: &mut ClientJsonRpcMessage) -> Result<(), Box<ServerJsonRpcMessage>> {
         match message {
             ClientJsonRpcMessage::Request(request) => {
+                let Some(held) = self.in_use.take(&request.id, true) else {
+                    return Err(wrong(ErrorCode::INVALID_REQUEST, REFUSAL, Some(request.id.clone())));
+                };
                 self.open().insert(request.id.clone());
+                // It goes where the request goes, and is dropped with it.
+                request.request.extensions_mut().insert(Arc::new(held));
             }
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(taken_back) = &notification.notification
@@ -117,10 +131,12 @@ impl Asked {
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Notes that a request was answered, or will never be.
     fn over(&self, id: &RequestId) {
+        self.in_use.answered(id);
         self.open().remove(id);
         self.changed.notify_waiters();
     }
@@ -161,6 +177,10 @@ impl Transport<RoleServer> for Frames {
                 ServerJsonRpcMessage::Error(error) => error.id.clone(),
                 _ => None,
             };
+            // Before the client can have it, and use its number again.
+            if let Some(id) = &answers {
+                asked.in_use.answered(id);
+            }
             let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
             let deliver = async {
                 let (written, done) = oneshot::channel();
@@ -193,7 +213,6 @@ impl Transport<RoleServer> for Frames {
             self.over.cancelled().await;
             return None;
         };
-        self.asked.note(&message);
         Some(message)
     }
 
@@ -213,18 +232,18 @@ fn reading(
     input: impl Read,
     read: &mpsc::Sender<ClientJsonRpcMessage>,
     replies: &mpsc::WeakSender<Outgoing>,
+    asked: &Asked,
 ) {
     let mut input = BufReader::with_capacity(64 * 1024, input);
     loop {
         let wrong = match next(&mut input, LONGEST) {
             Ok(None) => return,
             Ok(Some(line)) => match parse(&line) {
-                Ok(Some(message)) => {
-                    if read.blocking_send(message).is_err() {
-                        return;
-                    }
-                    continue;
-                }
+                Ok(Some(mut message)) => match asked.note(&mut message) {
+                    Ok(()) if read.blocking_send(message).is_err() => return,
+                    Ok(()) => continue,
+                    Err(wrong) => wrong,
+                },
                 Ok(None) => continue,
                 Err(wrong) => wrong,
             },

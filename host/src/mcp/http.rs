@@ -27,6 +27,7 @@ use super::arrival::{Arrival, Bound};
 use super::attended::attended;
 use super::door::Door;
 use super::events::Events;
+use super::message::request_id;
 use super::server::{Server, Shared};
 use super::sessions::Sessions;
 use super::token::Token;
@@ -221,24 +222,32 @@ async fn take(State(hall): State<Arc<Hall>>, mut request: Request) -> Response {
         return refusal::told(response, body.as_ref()).await;
     }
     let session = text(request.headers(), SESSION_HEADER).map(str::to_owned);
-    let open = session.as_deref().and_then(|session| hall.sessions.open(session));
-    let ends = request.method() == Method::DELETE;
-    if ends && session.is_some() && open.is_none() {
+    let is_asking = request.method() == Method::POST;
+    let open = session.as_deref().and_then(|session| hall.sessions.open(session, is_asking));
+    if let (Some(session), None) = (&session, &open) {
+        tracing::debug!(session, "a request of no session");
         return refusal::refused(StatusCode::NOT_FOUND, "there is no such session".into());
     }
-    let response = hall.lasting.handle(request).await.map(Body::new);
-    if let (true, true, Some(session)) = (ends, response.status().is_success(), session) {
+    if let (&Method::DELETE, Some(session)) = (request.method(), &session) {
         drop(open);
-        tokio::spawn(async move { hall.sessions.ended(&session).await });
+        // What it has in flight is ended and answered first.
+        hall.sessions.ended(session);
         // Done, and not only taken on: some clients take anything else for a failure.
         return StatusCode::NO_CONTENT.into_response();
     }
+    if let (Some(open), Some(id)) = (&open, body.as_deref().and_then(request_id)) {
+        let Some(held) = open.client().in_use.take(&id, false) else {
+            return refusal::in_use(id);
+        };
+        let _ = arrival.held.set(held);
+    }
+    let response = hall.lasting.handle(request).await.map(Body::new);
     let response = refusal::told(response, body.as_ref()).await;
     drop(body);
     let open = open.or_else(|| {
         let (client, session) = (arrival.made.get()?, text(response.headers(), SESSION_HEADER)?);
         hall.sessions.began(session, client);
-        hall.sessions.open(session)
+        hall.sessions.open(session, is_asking)
     });
     match open {
         Some(open) => response.map(|body| attended(body, open)),
@@ -273,7 +282,7 @@ fn task(headers: &HeaderMap) -> Result<Option<String>, ()> {
 }
 
 fn refused(status: StatusCode, why: &'static str) -> Response {
-    let mut response = (status, format!("{why}\n")).into_response();
+    let mut response = refusal::refused(status, why.into());
     if status == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
     }

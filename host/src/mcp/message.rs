@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
 };
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::halves::read_without;
@@ -70,6 +72,18 @@ pub(super) fn false_start(bytes: &[u8]) -> Option<Box<ServerJsonRpcMessage>> {
     let ClientRequest::CustomRequest(custom) = &request.request else { return None };
     let message = "the parameters of `initialize` do not fit";
     (custom.method == "initialize").then(|| wrong(ErrorCode::INVALID_PARAMS, message, Some(request.id)))
+}
+
+/// Returns the number of a request. None for any other message.
+pub(super) fn request_id(bytes: &[u8]) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    struct Head {
+        id: Option<RequestId>,
+        method: Option<IgnoredAny>,
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let head: Head = serde_json::from_slice(bytes).ok()?;
+    head.id.filter(|_| head.method.is_some())
 }
 
 /// Makes the answer to what was wrong.
@@ -134,6 +148,19 @@ mod tests {
         let silent = ["", " \r\n", r#"{"id":1,"result":7}"#, r#"{"jsonrpc":"2.0","id":1,"error":7}"#];
         for text in silent {
             assert!(parse(text.as_bytes()).is_ok_and(|message| message.is_none()), "{text}");
+        }
+    }
+
+    #[test]
+    fn requests_have_a_number_and_others_have_none() {
+        let id = |text: &str| request_id(text.as_bytes());
+        assert_eq!(id(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), Some(RequestId::Number(7)));
+        assert_eq!(
+            id(r#"{"method":"ping","params":{"id":1},"id":"7"}"#),
+            Some(RequestId::String("7".into()))
+        );
+        for text in [r#"{"id":7,"result":{}}"#, r#"{"method":"notifications/x"}"#, "[]", "nonsense"] {
+            assert_eq!(id(text), None, "{text}");
         }
     }
 

@@ -8,7 +8,7 @@
 //! | `server.rs`, `instructions.rs`, `resources.rs` | what a client can ask for |
 //! | `running.rs`, `cancel.rs`, `progress.rs`, `elicit.rs`, `parked.rs` | a call: its end, its output, its questions |
 //! | `session.rs`, `sessions.rs`, `arrival.rs` | clients, and whose request it is |
-//! | `message.rs`, `halves.rs` | what is wrong with what is no message |
+//! | `message.rs`, `halves.rs`, `in_use.rs` | what is wrong with what is no message, or one too many |
 //! | `stdio.rs`, `frames.rs` | standard input and output |
 //! | `http.rs`, `door.rs`, `token.rs`, `attended.rs`, `events.rs`, `refusal.rs` | HTTP |
 //! | `runtime.rs`, `signals.rs` | what both stand on |
@@ -22,6 +22,7 @@ mod events;
 mod frames;
 mod halves;
 pub mod http;
+mod in_use;
 mod instructions;
 mod message;
 mod parked;

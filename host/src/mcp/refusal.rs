@@ -14,9 +14,10 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
-use rmcp::model::{ErrorCode, ServerJsonRpcMessage};
+use rmcp::model::{ErrorCode, RequestId, ServerJsonRpcMessage};
 use tokio::time::timeout;
 
+use super::in_use;
 use super::message::{false_start, flaw, wrong};
 
 /// What messages are made of.
@@ -100,6 +101,11 @@ pub(super) async fn told(response: Response, body: Option<&Bytes>) -> Response {
 /// Answers that a request is none of the protocol's.
 pub(super) fn refused(status: StatusCode, why: String) -> Response {
     answer(status, &wrong(ErrorCode::INVALID_REQUEST, why, None))
+}
+
+/// Answers that the number of a request is in use.
+pub(super) fn in_use(id: RequestId) -> Response {
+    answer(StatusCode::BAD_REQUEST, &wrong(ErrorCode::INVALID_REQUEST, in_use::REFUSAL, Some(id)))
 }
 
 fn answer(status: StatusCode, message: &ServerJsonRpcMessage) -> Response {

@@ -118,7 +118,7 @@ pub(super) fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, Err
     let (address, offset) = parse(uri).ok_or_else(unknown)?;
     let part = match address {
         Address::Log(id) => log(client, id, offset),
-        Address::Output(name) => output(&client.host().world().home.outputs(), name, offset),
+        Address::Output(name) => output_of(client, name, offset),
     };
     let part = part.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unknown(),
@@ -202,6 +202,16 @@ fn fitting(bytes: &[u8]) -> usize {
     };
     let fits = |byte: &&u8| left.checked_sub(told(byte)).map(|less| left = less).is_some();
     bytes.iter().take_while(fits).count()
+}
+
+/// Reads an output of the client's task.
+fn output_of(client: &Client, name: &str, offset: u64) -> io::Result<Part> {
+    let outputs = client.session.outputs().map_err(|error| io::Error::other(error.to_string()))?;
+    // Whoever knows the name of another task's is not told that it is there.
+    if !name.starts_with(&outputs.prefix()) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    output(&outputs.dir, name, offset)
 }
 
 /// Reads a file of the folder `outputs`.

@@ -33,6 +33,9 @@ use crate::tools::{self, Answer, AnyTool, Asked, Reply};
 /// The question of a call, among those that a request is answered with.
 const APPROVAL: &str = "approval";
 
+/// The code of the error that ends a call whose session has ended: of those that the protocol leaves to servers.
+const SESSION_ENDED: i32 = -32000;
+
 /// The methods that are served.
 const METHODS: [&str; 8] = [
     "initialize",
@@ -120,6 +123,12 @@ impl Server {
             }
         }
         match came {
+            // What it had come to is not told: nobody asks for the rest.
+            Came::Answer(_) | Came::Ask(_) if client.has_ended() => {
+                let message =
+                    "the session has ended, and the call with it: all that it had started was killed";
+                Err(ErrorData::new(ErrorCode(SESSION_ENDED), message, None))
+            }
             Came::Answer(answer) => Ok(result(answer).into()),
             Came::Ask(ask) => self.park(client, running, ask),
         }

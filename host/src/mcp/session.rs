@@ -5,12 +5,14 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hostel_plugin_api::Error;
 use serde_json::Value;
 
 use super::cancel::Calls;
+use super::in_use::InUse;
 use super::instructions::Instructions;
 use crate::Host;
 use crate::tools::Session;
@@ -32,6 +34,10 @@ pub(super) struct Client {
     pub(super) instructions: Instructions,
     /// Its calls in flight.
     pub(super) calls: Arc<Calls>,
+    /// The numbers of its requests over HTTP.
+    pub(super) in_use: Arc<InUse>,
+    /// Its session has ended, and its calls with it.
+    ended: AtomicBool,
     /// The files with whole outputs of its calls, the oldest first.
     outputs: Mutex<VecDeque<String>>,
 }
@@ -63,6 +69,8 @@ impl Client {
             session,
             instructions: Instructions::default(),
             calls: Calls::new(),
+            in_use: Arc::default(),
+            ended: AtomicBool::new(false),
             outputs: Mutex::default(),
         }))
     }
@@ -70,6 +78,17 @@ impl Client {
     /// The home, its backends and its environments.
     pub(super) fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// Ends its calls, which are then answered with an error, since their session is over.
+    pub(super) async fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+        self.calls.end().await;
+    }
+
+    /// Whether its session has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
     }
 
     /// Lets its environment go, unless a background process is in it. Nothing is kept of one that is nobody else's. Returns a line if

@@ -13,7 +13,7 @@ use hostel_plugin_api::Error;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -23,6 +23,9 @@ use crate::Host;
 /// How long a client whose streams have all closed has to come back before its calls are cancelled. Clients are told to try after
 /// a second.
 const AWAY: Duration = Duration::from_secs(5);
+
+/// How long a client has to read the last answers of a session that it has ended.
+const ANSWERING: Duration = Duration::from_secs(2);
 
 /// How long a session may take to close.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -56,11 +59,23 @@ pub(super) struct Attended {
     client: Arc<Client>,
     /// Its requests and streams that are open.
     open: AtomicUsize,
+    /// Those of them that wait for an answer.
+    asking: watch::Sender<usize>,
     last_heard: Mutex<Instant>,
 }
 
 /// A request or stream that is open, until this is dropped.
-pub(super) struct Open(Arc<Attended>);
+pub(super) struct Open {
+    attended: Arc<Attended>,
+    is_asking: bool,
+}
+
+impl Open {
+    /// Whose it is.
+    pub(super) fn client(&self) -> &Client {
+        &self.attended.client
+    }
+}
 
 impl Sessions {
     pub(super) fn new(
@@ -108,17 +123,21 @@ impl Sessions {
         self.bell.notify_one();
     }
 
-    /// Notes a request of a session. None if there is no such session.
-    pub(super) fn open(&self, session: &str) -> Option<Open> {
+    /// Notes a request of a session, and whether it waits for an answer. None if there is no such session.
+    pub(super) fn open(&self, session: &str, is_asking: bool) -> Option<Open> {
         let attended = self.known().get(&Key::Session(session.to_owned())).cloned()?;
         attended.open.fetch_add(1, Ordering::SeqCst);
+        attended.asking.send_modify(|asking| *asking += usize::from(is_asking));
         attended.heard();
-        Some(Open(attended))
+        Some(Open { attended, is_asking })
     }
 
-    /// Ends a session that its client has ended.
-    pub(super) async fn ended(&self, session: &str) {
-        self.end(&Key::Session(session.to_owned())).await;
+    /// Ends a session that its client has ended. It is not known any more at once, and the rest goes on without anybody's waiting.
+    pub(super) fn ended(self: &Arc<Self>, session: &str) {
+        let key = Key::Session(session.to_owned());
+        let Some(attended) = self.known().remove(&key) else { return };
+        let sessions = Arc::clone(self);
+        tokio::spawn(async move { sessions.end(&key, attended).await });
     }
 
     /// Cancels the calls of all clients, and waits for their end.
@@ -151,7 +170,8 @@ impl Sessions {
             }
             for key in over {
                 tracing::info!(?key, "nothing was heard of a client for long");
-                self.end(&key).await;
+                let Some(attended) = self.known().remove(&key) else { continue };
+                self.end(&key, attended).await;
             }
             match next {
                 // A new one can be due no earlier.
@@ -161,12 +181,14 @@ impl Sessions {
         }
     }
 
-    /// Ends one: its calls are cancelled, and its environment is let go, unless others use it.
-    async fn end(&self, key: &Key) {
-        let Some(attended) = self.known().remove(key) else { return };
+    /// Ends one that is not known any more: its calls are cancelled and answered, and its environment is let go, unless others use it.
+    async fn end(&self, key: &Key, attended: Arc<Attended>) {
         let client = Arc::clone(&attended.client);
-        client.calls.end().await;
+        client.end().await;
         if let Key::Session(session) = key {
+            // The sender is there. Who does not read its answers loses them.
+            let mut asking = attended.asking.subscribe();
+            let _ = timeout(ANSWERING, asking.wait_for(|asking| *asking == 0)).await;
             let id = session.as_str().into();
             // A session whose client reads nothing hears nothing either.
             match timeout(CLOSING, self.manager.close_session(&id)).await {
@@ -192,7 +214,8 @@ impl Sessions {
 
 impl Attended {
     fn new(client: Arc<Client>) -> Arc<Self> {
-        Arc::new(Self { client, open: AtomicUsize::new(0), last_heard: Mutex::new(Instant::now()) })
+        let (open, asking) = (AtomicUsize::new(0), watch::Sender::new(0));
+        Arc::new(Self { client, open, asking, last_heard: Mutex::new(Instant::now()) })
     }
 
     fn heard(&self) {
@@ -208,7 +231,8 @@ impl Attended {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let attended = Arc::clone(&self.0);
+        let attended = Arc::clone(&self.attended);
+        attended.asking.send_modify(|asking| *asking -= usize::from(self.is_asking));
         attended.heard();
         if attended.open.fetch_sub(1, Ordering::SeqCst) > 1 || attended.client.calls.count() == 0 {
             return;

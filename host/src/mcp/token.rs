@@ -18,6 +18,9 @@ use crate::random;
 /// More than any secret has, in bytes.
 const LONGEST: u64 = 4096;
 
+/// Fewer characters than that are no secret.
+const SHORTEST: usize = 16;
+
 /// What others may do with a file.
 const OTHERS: u32 = 0o077;
 
@@ -27,6 +30,9 @@ pub enum TokenError {
     /// It is none.
     #[error("{0} holds no token: it must be one line of visible characters")]
     Empty(String),
+    /// Others could guess it.
+    #[error("{0} holds a token of fewer than {SHORTEST} characters, which others could guess")]
+    Short(String),
     /// Others could know it.
     #[error("`{0}` could be read or written by others")]
     Open(PathBuf),
@@ -45,15 +51,22 @@ impl Token {
     ///
     /// Fails if what is there cannot be used.
     pub(super) fn find(home: &Home) -> Result<(Self, Option<PathBuf>), TokenError> {
-        if let Some(value) = std::env::var_os(MCP_TOKEN).filter(|value| !value.is_empty()) {
-            let token = value.to_str().and_then(Self::new);
-            return Ok((token.ok_or_else(|| TokenError::Empty(format!("`{MCP_TOKEN}`")))?, None));
+        if let Some(value) = std::env::var_os(MCP_TOKEN) {
+            return Ok((Self::held(value.to_str().unwrap_or_default(), format!("`{MCP_TOKEN}`"))?, None));
         }
         let path = home.path().join("state").join("mcp").join("token");
         let text = kept(&path).map_err(|error| TokenError::Io(path.clone(), error))?;
         let text = text.ok_or_else(|| TokenError::Open(path.clone()))?;
-        let token = Self::new(&text).ok_or_else(|| TokenError::Empty(format!("`{}`", path.display())))?;
-        Ok((token, Some(path)))
+        Ok((Self::held(&text, format!("`{}`", path.display()))?, Some(path)))
+    }
+
+    /// Takes what `place` holds.
+    fn held(text: &str, place: String) -> Result<Self, TokenError> {
+        match Self::new(text) {
+            None => Err(TokenError::Empty(place)),
+            Some(_) if text.trim().len() < SHORTEST => Err(TokenError::Short(place)),
+            Some(token) => Ok(token),
+        }
     }
 
     /// Takes one line of visible characters. None for anything else.
@@ -114,6 +127,14 @@ mod tests {
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         assert_eq!(kept(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn what_can_be_guessed_is_no_secret() {
+        let held = |text: &str| Token::held(text, "x".into());
+        assert!(held(" 0123456789abcdef\n").is_ok_and(|token| token.is("0123456789abcdef")));
+        assert!(matches!(held(" 0123456789abcde   "), Err(TokenError::Short(_))));
+        assert!(matches!(held("  "), Err(TokenError::Empty(_))));
     }
 
     #[test]

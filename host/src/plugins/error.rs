@@ -56,6 +56,8 @@ pub struct LoadError {
     pub reason: String,
     /// What to do.
     pub hint: String,
+    /// Whether it may be over soon without anybody doing anything.
+    pub passes: bool,
 }
 
 impl LoadError {
@@ -80,12 +82,32 @@ impl LoadError {
 
     /// Makes the error of one step.
     pub fn new(plugin: &str, step: Step, reason: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { plugin: plugin.to_owned(), step, reason: reason.into(), hint: hint.into() }
+        Self { plugin: plugin.to_owned(), step, reason: reason.into(), hint: hint.into(), passes: false }
+    }
+
+    /// Says that it may be over soon, so that whoever waits a moment may do better.
+    #[must_use]
+    pub fn passing(self) -> Self {
+        Self { passes: true, ..self }
     }
 }
 
 impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
-        Self::new(ErrorKind::UNAVAILABLE, error.to_string()).with_hint(error.hint).not_started()
+        // What needs somebody to do something is not worth another attempt.
+        let kind = if error.passes { ErrorKind::UNAVAILABLE } else { ErrorKind::NOT_CONFIGURED };
+        Self::new(kind, error.to_string()).with_hint(error.hint).not_started()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_passes_by_itself_is_worth_another_attempt() {
+        let error = LoadError::new("p", Step::Checksum, "it was changed", "enable it again");
+        assert_eq!(Error::from(error.clone()).kind(), ErrorKind::NOT_CONFIGURED);
+        assert_eq!(Error::from(error.passing()).kind(), ErrorKind::UNAVAILABLE);
     }
 }

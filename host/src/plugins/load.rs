@@ -207,7 +207,7 @@ fn not_copied(plugin: &str, path: &Path, error: CopyError) -> LoadError {
         }
         CopyError::Write(error) => {
             let reason = format!("no sealed copy of it could be made: {error}");
-            LoadError::new(plugin, Step::Open, reason, "check the free memory")
+            LoadError::new(plugin, Step::Open, reason, "check the free memory").passing()
         }
     }
 }

@@ -192,7 +192,8 @@ impl Library {
             Some(reason) => {
                 let message = format!("backend `{name}` cannot say which of its secrets to hide ({reason})");
                 let hint = "commands that could see a secret are not run; this is a bug in the plugin; report it to its author";
-                Err(Error::new(ErrorKind::UNAVAILABLE, message).with_hint(hint).not_started())
+                // It will not be able to the next time either.
+                Err(Error::new(ErrorKind::OTHER, message).with_hint(hint).not_started())
             }
         }
     }

@@ -54,7 +54,20 @@ impl Processes {
     ///
     /// Fails if it cannot be started, or too many run.
     pub fn start(&self, request: &StartRequest) -> Result<Started, ProcessError> {
-        start(&self.home, request)
+        start(&self.home, request, None)
+    }
+
+    /// As [`start`](Self::start), for a caller who may give up: nothing runs if `given_up` could be read before it began.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start), and if the caller gave up.
+    pub fn start_unless(
+        &self,
+        request: &StartRequest,
+        given_up: BorrowedFd<'_>,
+    ) -> Result<Started, ProcessError> {
+        start(&self.home, request, Some(given_up))
     }
 
     /// Returns all processes, the oldest first. Those that ended long ago are forgotten.

@@ -7,13 +7,14 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use hostel_plugin_api::shell::{Process, Spawn, outside_of_calls, spawn};
 use hostel_plugin_api::{Error, ErrorKind};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -102,12 +103,20 @@ pub struct Started {
     pub link: Option<HostLink>,
 }
 
-/// Starts a process.
-pub(super) fn start(home: &Home, request: &StartRequest) -> Result<Started, ProcessError> {
+/// Starts a process, unless `given_up` can be read before it has begun: then its keeper is left, which ends what it was about to start.
+pub(super) fn start(
+    home: &Home,
+    request: &StartRequest,
+    given_up: Option<BorrowedFd<'_>>,
+) -> Result<Started, ProcessError> {
     let starting = |error: io::Error| ProcessError::io("failed to start a process", error);
     let mut link = start_keeper().map_err(starting)?;
     let order = Order { home: home.path().to_owned(), request: request.clone() };
     link.write_all(&line(&order)).map_err(starting)?;
+    if !speaks(&link, given_up).map_err(starting)? {
+        let message = "the call was cancelled before the process began";
+        return Err(ProcessError::Start(Error::new(ErrorKind::CANCELLED, message).not_started()));
+    }
     match hear(&link).map_err(starting)? {
         Report::Started { record, warnings } => {
             let link = (request.lifetime == Lifetime::Host).then_some(HostLink(link));
@@ -119,6 +128,19 @@ pub(super) fn start(home: &Home, request: &StartRequest) -> Result<Started, Proc
                 error = error.with_hint(hint);
             }
             Err(ProcessError::Start(if may_have_started { error } else { error.not_started() }))
+        }
+    }
+}
+
+/// Waits for a keeper's answer. Returns whether it has come before `given_up` could be read.
+fn speaks(link: &UnixStream, given_up: Option<BorrowedFd<'_>>) -> io::Result<bool> {
+    let Some(given_up) = given_up else { return Ok(true) };
+    loop {
+        let mut fds = [PollFd::new(link, PollFlags::IN), PollFd::from_borrowed_fd(given_up, PollFlags::IN)];
+        match poll(&mut fds, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(!fds[0].revents().is_empty()),
         }
     }
 }

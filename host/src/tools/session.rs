@@ -8,6 +8,7 @@ use super::ask::Asker;
 use super::memory::Memory;
 use crate::Host;
 use crate::environments::SharedIo;
+use crate::exec::Outputs;
 use crate::policy::approvals::Rules;
 use crate::processes::Processes;
 use crate::registry::Entry;
@@ -76,6 +77,15 @@ impl Session {
     #[must_use]
     pub fn processes(&self) -> &Processes {
         &self.processes
+    }
+
+    /// Where whole outputs of the session's task are kept, and the limits on that.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the configuration has a limit that does not fit.
+    pub fn outputs(&self) -> Result<Outputs, Error> {
+        Ok(self.world().outputs()?.of_task(self.entry.name(), &self.task))
     }
 
     /// Runs one command in the session's environment, making that if there is none. Its warnings are also those that nobody was told

@@ -142,7 +142,7 @@ impl Worker {
 
     fn spawn(&self) -> Result<(Arc<Link>, Ready), LoadError> {
         let plugin = self.plugin();
-        let failed = |reason: String, hint: &str| LoadError::new(plugin, Step::Open, reason, hint);
+        let failed = |reason: String, hint: &str| LoadError::new(plugin, Step::Open, reason, hint).passing();
         if let Some(left) = lock(&self.breaker).pause(Instant::now()) {
             let hint = "wait; the error of each crash says how it ended: report that to its author";
             return Err(failed(Breaker::reason(left), hint));
@@ -231,7 +231,7 @@ impl Worker {
             Welcome::Failed { step, reason, hint } => {
                 link.part();
                 let (reason, hint) = (version.masks.hide(&reason), version.masks.hide(&hint));
-                Err(LoadError { plugin: plugin.to_owned(), step, reason, hint })
+                Err(LoadError::new(plugin, step, reason, hint))
             }
         }
     }

@@ -79,15 +79,16 @@ impl Language {
         parts
     }
 
-    /// Returns what the command reads first: a line with the token and the size of each part, and the parts.
-    pub(super) fn input(self, token: &str, script: &str) -> Vec<u8> {
+    /// Returns what the command reads first: a line with the token, the name of the launcher's folder and the size of each part, and
+    /// the parts.
+    pub(super) fn input(self, token: &str, folder: &str, script: &str) -> Vec<u8> {
         let parts = self.parts(script);
         let sizes = parts.iter().fold(String::new(), |mut sizes, part| {
             // Writing to a string cannot fail.
             let _ = write!(sizes, " {}", part.len());
             sizes
         });
-        let mut input = format!("{token}{sizes}\n").into_bytes();
+        let mut input = format!("{token} {folder}{sizes}\n").into_bytes();
         input.extend(parts.concat());
         input
     }
@@ -102,11 +103,12 @@ mod tests {
     fn the_first_line_says_how_large_the_parts_are() {
         for language in [Language::Python, Language::Bash, Language::Node] {
             let token = random::hex::<16>().unwrap();
-            let input = language.input(&token, "echo ä\n");
+            let input = language.input(&token, "folder", "echo ä\n");
             let end = input.iter().position(|byte| *byte == b'\n').unwrap();
             let line = std::str::from_utf8(&input[..end]).unwrap();
             let mut words = line.split(' ');
             assert!(words.next() == Some(token.as_str()) && token.len() == 32);
+            assert_eq!(words.next(), Some("folder"));
             let sizes: Vec<usize> = words.map(|size| size.parse().unwrap()).collect();
             assert_eq!(sizes.iter().sum::<usize>(), input.len() - end - 1, "{language:?}");
             assert!(sizes.last() == Some(&8) && input.ends_with("echo ä\n".as_bytes()));

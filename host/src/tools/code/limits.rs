@@ -8,6 +8,9 @@ pub(super) const TIME: Duration = Duration::from_secs(300);
 /// How long its launcher may take to come up.
 pub(super) const START: Duration = Duration::from_secs(60);
 
+/// How long the look after a launcher may take that was killed.
+pub(super) const SWEEPING: Duration = Duration::from_secs(10);
+
 /// How many tools it may call.
 pub(super) const CALLS: u32 = 50;
 

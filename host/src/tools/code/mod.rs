@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `tool.rs`, `input.rs`, `result.rs`, `told.rs`, `limits.rs` | what an agent gives and gets |
 //! | `launch.rs`, `environ.rs`, `python/`, `node/`, `bash/` | how a script is brought to its place, and what runs there |
+//! | `left.rs`, `sweep.sh` | what a launcher that was killed has left |
 //! | `frames.rs`, `hearing.rs` | what comes back from there |
 //! | `running.rs`, `answers.rs` | one run, and the calls that it makes |
 
@@ -13,6 +14,7 @@ mod frames;
 mod hearing;
 mod input;
 mod launch;
+mod left;
 mod limits;
 mod result;
 mod running;

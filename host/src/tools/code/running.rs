@@ -17,14 +17,15 @@ use rustix::io::Errno;
 use super::answers::Answers;
 use super::hearing::{Hearing, Told};
 use super::launch::Language;
-use super::limits::{ERRORS, OUTPUT, START};
+use super::left::{self, Note};
+use super::limits::{ERRORS, OUTPUT, START, SWEEPING};
 use crate::environments::SharedIo;
 use crate::exec::{Cancel, Collector};
-use crate::random;
 use crate::tools::call::Call;
 use crate::tools::session::Session;
 use crate::tools::shown::Shown;
 use crate::tools::terminal::{Taken, Taking};
+use crate::{random, tools};
 
 /// A script, and how it is to be run.
 #[derive(Clone, Copy)]
@@ -74,7 +75,7 @@ impl Script<'_> {
             Error::new(ErrorKind::IO, format!("failed to start a script: {error}")).not_started()
         };
         session.prepare()?;
-        let outputs = session.world().outputs()?;
+        let outputs = session.outputs()?;
         let token = random::hex::<16>().map_err(failed)?;
         let stop = Arc::new(Cancel::new().map_err(failed)?);
         let (reader, writer) = io::pipe().map_err(failed)?;
@@ -82,7 +83,14 @@ impl Script<'_> {
         let (sender, receiver) = mpsc::channel();
         let answers =
             Answers::new(session, call.of_script().cancelled_by(&stop), &token, writer).map_err(failed)?;
-        let first = self.language.input(&token, self.text);
+        // Not the token, which a script that knows its own folder must not know.
+        let folder = format!("hostel-code-{}", random::hex::<8>().map_err(failed)?);
+        let first = self.language.input(&token, &folder, self.text);
+        let (home, owner) = (&session.world().home, left::owner(session));
+        for orphan in left::orphans(home, &owner) {
+            look_after(session, orphan);
+        }
+        let note = Note::write(home, &owner, &folder).map_err(failed)?;
 
         let start = Instant::now();
         let deadline = start.checked_add(self.limit);
@@ -116,8 +124,23 @@ impl Script<'_> {
             let is_late = watching.join().unwrap_or(false);
             let (output, errors, told) =
                 heard.map_or_else(Default::default, |heard| (heard.output, heard.errors, heard.told));
+            if told.exit_code.is_some() || told.failed.is_some() {
+                note.settle();
+            } else {
+                look_after(session, note);
+            }
             Ok(Ran { outcome, output, errors, told, calls, took, is_late, is_asked: true })
         })
+    }
+}
+
+/// Removes the folder of a launcher that has ended without a word. If that cannot be done now, it is tried the next time.
+fn look_after(session: &Session, note: Note) {
+    let Ok(call) = Call::new() else { return };
+    let script = tools::script::Script::new(include_str!("sweep.sh")).var("HOSTEL_NAME", note.name());
+    match script.limit(SWEEPING).without_login().run(session, &call) {
+        Ok(_) => note.settle(),
+        Err(error) => tracing::debug!(%error, folder = note.name(), "the folder of a launcher was left"),
     }
 }
 

@@ -107,6 +107,12 @@ fn unsuccessful(output: &mut Outcome, code: i32) {
     end(output, "error", code, error);
 }
 
+/// What stands before the reason in what node says of a rejection with something that is no error.
+const REJECTED: &str = "The promise rejected with the reason ";
+
+/// What node says last, of itself.
+const OF_NODE: [&str; 2] = ["Node.js v", "(Use `node --trace-uncaught"];
+
 /// Returns the line of the standard error that says best what was wrong: an exception's, or else the last.
 fn last_words(stderr: &str) -> Option<String> {
     let names_error = |line: &&str| {
@@ -114,8 +120,25 @@ fn last_words(stderr: &str) -> Option<String> {
         ((name.ends_with("Error") || name.ends_with("Exception")) && line.contains(':'))
             || line.contains("syntax error")
     };
-    let lines = || stderr.lines().rev().filter(|line| !line.trim().is_empty());
-    let line = lines().find(names_error).or_else(|| lines().next())?;
+    let is_frame = |line: &str| line.trim_start().starts_with("at ");
+    let lines: Vec<&str> = stderr
+        .lines()
+        .rev()
+        .filter(|line| !line.trim().is_empty() && !OF_NODE.iter().any(|said| line.starts_with(said)))
+        .collect();
+    let rejected = || lines.iter().find_map(|line| Some(line.split_once(REJECTED)?.1));
+    // An error may have any name; where it was thrown stands below it.
+    let above_frames = || {
+        let above = lines.windows(2).find(|pair| is_frame(pair[0]) && !is_frame(pair[1]));
+        above.map(|pair| pair[1])
+    };
+    let found = lines.iter().copied().find(names_error);
+    let line = if let Some(reason) = rejected() {
+        let reason = reason.trim_end_matches([' ', '{', ']']);
+        format!("a promise was rejected with the reason {}", reason.trim_end_matches('.'))
+    } else {
+        found.or_else(above_frames).or_else(|| lines.first().copied())?.to_owned()
+    };
     Some(line.trim().chars().take(LONGEST).collect())
 }
 
@@ -196,6 +219,18 @@ mod tests {
                 Some("s: line 1: syntax error near `then'"),
             ),
             ("one\n  two \n\n", Some("two")),
+            (
+                "s.js:1\nthrow 5\n^\n5\n(Use `node --trace-uncaught ...` to show where)\n\nNode.js v20.0.0\n",
+                Some("5"),
+            ),
+            (
+                "s.js:1\nthrow x\n^\n\nOdd: no\n    at f (s.js:1:1)\n    at g {\n  a: 1\n}\n\nNode.js v20.0.0\n",
+                Some("Odd: no"),
+            ),
+            (
+                "node:internal\n\n[UnhandledPromiseRejection: This error originated. The promise rejected with the reason \"5\".] {\n  code: 'X'\n}\n\nNode.js v20.0.0\n",
+                Some("a promise was rejected with the reason \"5\""),
+            ),
             (" \n", None),
         ] {
             assert_eq!(last_words(stderr).as_deref(), words, "{stderr}");

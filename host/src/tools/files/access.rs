@@ -30,6 +30,8 @@ const ENTRY: &str = concat!(
     include_str!("folders.sh"),
     include_str!("entry.sh")
 );
+const CHECK: &str = concat!(include_str!("begin.sh"), include_str!("resolve.sh"), include_str!("check.sh"));
+const UNMAKE: &str = concat!(include_str!("begin.sh"), include_str!("resolve.sh"), include_str!("unmake.sh"));
 
 /// The files of a session's sandbox, as one call may use them.
 pub(in crate::tools) struct Files<'a> {
@@ -46,7 +48,7 @@ pub(in crate::tools) struct Digest {
 
 impl Digest {
     /// Returns that of a file that holds `bytes`.
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(in crate::tools) fn of(bytes: &[u8]) -> Self {
         Self { size: bytes.len(), sha256: crate::digest::sha256_hex(bytes) }
     }
 
@@ -89,6 +91,19 @@ pub(in crate::tools) struct Stored {
     pub(in crate::tools) dirs_created: Vec<String>,
     /// Whether it was not there before.
     pub(in crate::tools) created: bool,
+}
+
+/// What is to be done with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools) enum Need {
+    /// It gets other contents.
+    Write,
+    /// It is removed, or gets another name.
+    Entry,
+    /// It is made. `freed`: what has its name goes before.
+    Make { freed: bool },
+    /// Another file gets its name. `freed`: what has it goes before.
+    Name { freed: bool },
 }
 
 impl<'a> Files<'a> {
@@ -137,6 +152,7 @@ impl<'a> Files<'a> {
         let script = expecting(script, &before)
             .var("HOSTEL_ABSENT", if before == Before::Absent { "yes" } else { "" })
             .var("HOSTEL_SIZE", bytes.len().to_string())
+            .var("HOSTEL_SUM", Digest::of(bytes).sha256)
             .stdin(bytes.to_vec());
         let ran = self.run(script)?;
         let mut fields = asked.answer(&ran)?;
@@ -171,10 +187,12 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if it is no plain file, there is something with the other name, either is protected, or it cannot be done.
-    pub(in crate::tools) fn rename(&self, from: &str, to: &str) -> Result<Stored, FileError> {
+    /// Fails if it is no plain file or not as `before` says, there is something with the other name, either is protected, or it
+    /// cannot be done.
+    #[allow(clippy::needless_pass_by_value, reason = "what is expected holds for one call")]
+    pub(in crate::tools) fn rename(&self, from: &str, to: &str, before: Before) -> Result<Stored, FileError> {
         check(to)?;
-        let script = expecting(self.script(ENTRY, from, Doing::Writing)?, &Before::Anything);
+        let script = expecting(self.script(ENTRY, from, Doing::Writing)?, &before);
         let ran = self.run(script.var("HOSTEL_TO", to))?;
         let asked = Asked { path: from, most: 0, sent: 0 };
         let mut fields = asked.answer(&ran)?;
@@ -186,6 +204,41 @@ impl<'a> Files<'a> {
             reads.forget(&file);
         });
         Ok(Stored { path: file, bytes: 0, dirs_created: highest_first(&mut fields), created: true })
+    }
+
+    /// Looks whether something can be done with a file, as far as that is known before. Returns where it is, or will be.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot, or the file is not as `before` says.
+    pub(in crate::tools) fn check(
+        &self,
+        path: &str,
+        need: Need,
+        before: &Before,
+    ) -> Result<String, FileError> {
+        let (need, freed) = match need {
+            Need::Write => ("write", false),
+            Need::Entry => ("entry", false),
+            Need::Make { freed } => ("make", freed),
+            Need::Name { freed } => ("name", freed),
+        };
+        let asked = Asked { path, most: 0, sent: 0 };
+        let script = expecting(self.script(CHECK, path, Doing::Writing)?, before)
+            .var("HOSTEL_NEED", need)
+            .var("HOSTEL_FREED", if freed { "yes" } else { "" });
+        let ran = self.run(script)?;
+        asked.answer(&ran)?.text().ok_or_else(|| asked.garbled(&ran))
+    }
+
+    /// Removes a folder with nothing in it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is no folder, is protected or not empty, or cannot be removed.
+    pub(in crate::tools) fn unmake(&self, path: &str) -> Result<(), FileError> {
+        let ran = self.run(self.script(UNMAKE, path, Doing::Writing)?)?;
+        Asked { path, most: 0, sent: 0 }.answer(&ran).map(drop)
     }
 
     /// Returns a script that is about the file `path`.

@@ -2,6 +2,7 @@
 resolve "$HOSTEL_PATH" yes
 test "$kind" != missing || refuse missing ''
 require_plain
+lock
 require_state
 if test -z "$HOSTEL_TO"; then
     why=$(rm -f -- "$file" 2>&1) || refuse failed "$why"

@@ -109,6 +109,9 @@ pub(in crate::tools) enum FileError {
         /// What a program said.
         why: String,
     },
+    /// It was written, and reads back otherwise.
+    #[error("`{0}` was written, but does not hold what was written: something else changes it")]
+    Overwritten(String),
     /// The sandbox lacks something.
     #[error("`{0}` is missing in the environment")]
     Program(String),
@@ -147,6 +150,7 @@ impl FileError {
             "short" => Self::Short { path, got: said, size: sent },
             "failed" => Self::Failed { path: file, why: why() },
             "damaged" => Self::Damaged { path: file, why: why() },
+            "garbled" => Self::Overwritten(path),
             "program" => Self::Program(said),
             _ => return None,
         })
@@ -178,7 +182,7 @@ impl FileError {
             Self::Unreadable { .. } | Self::Unwritable { .. } => {
                 "look at its rights with `ls -ld` in `terminal`; they are the owner's to change"
             }
-            Self::Changed(_) => "read it again, and then make the change anew",
+            Self::Changed(_) | Self::Overwritten(_) => "read it again, and then make the change anew",
             Self::Exists(_) => "choose another name, or change the file that is there",
             Self::Short { .. } | Self::Garbled { .. } => "call it again; if it fails again, try `terminal`",
             Self::Failed { .. } => "remove the cause, such as a full disk, and call it again",

@@ -39,3 +39,12 @@ print_made() {
 leave_folders() {
     each_made unmake
 }
+
+# Locks the file until the end of this program, so that no other of ours changes it between a comparison and what is then done.
+# Where that cannot be, or somebody else holds it for long, it goes without.
+lock() {
+    test -f "$file" && command -v flock >/dev/null || return 0
+    if command exec 9>>"$file" || command exec 9<"$file"; then
+        flock -w 2 9 || flock -n 9
+    fi
+}

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::access::Files;
 use super::answer::Fields;
+use super::syntax::Syntax;
+use super::text::Text;
 use crate::tools::script::Script;
 
 const PYTHON: &str = concat!(include_str!("begin.sh"), include_str!("python.sh"));
@@ -36,9 +38,35 @@ impl Lint {
         Self { status: "error", output: Some(output.into()) }
     }
 
+    /// This is wrong, and something was before.
+    pub(super) fn broken_before(error: &str) -> Self {
+        Self::error(format!("{error}; what was there before was not valid either"))
+    }
+
     /// Nobody has looked.
     pub(super) fn skipped(why: impl Into<String>) -> Self {
         Self { status: "skipped", output: Some(why.into()) }
+    }
+}
+
+/// Judges what a file holds by now, and held before. What is wrong is told and no more: it is written already.
+pub(in crate::tools) fn linted(files: &Files<'_>, path: &str, new: &[u8], old: &[u8]) -> Lint {
+    if is_python(path) {
+        return python(files, new, old);
+    }
+    judged(path, new, old)
+}
+
+fn judged(path: &str, new: &[u8], old: &[u8]) -> Lint {
+    let syntax = |bytes: &[u8]| Text::decode(bytes).map(|text| Syntax::of(path, &text.text));
+    match syntax(new) {
+        None => Lint::skipped("it is binary"),
+        Some(Syntax::Good) => Lint::ok(),
+        Some(Syntax::Unknown(why)) => Lint::skipped(why),
+        Some(Syntax::Broken(error)) => {
+            let was_broken = !old.trim_ascii().is_empty() && matches!(syntax(old), Some(Syntax::Broken(_)));
+            if was_broken { Lint::broken_before(&error) } else { Lint::error(error) }
+        }
     }
 }
 
@@ -91,6 +119,30 @@ mod tests {
             let expected = Lint { status, output: output.map(str::to_owned) };
             assert_eq!(told(printed), expected);
         }
+    }
+
+    #[test]
+    fn what_is_written_already_is_told_of_and_never_refused() {
+        for (path, new, old, status, output) in [
+            ("a.json", "{}", "", "ok", None),
+            (
+                "a.json",
+                "{",
+                "{}",
+                "error",
+                Some("no valid JSON: EOF while parsing an object at line 1 column 1"),
+            ),
+            ("a.toml", "a = 1\r\n", "x", "ok", None),
+            ("a.yaml", "a: [", "a: [1", "error", None),
+            ("a.txt", "{", "", "skipped", Some("there is no check for such files")),
+        ] {
+            let lint = judged(path, new.as_bytes(), old.as_bytes());
+            assert_eq!(lint.status, status, "{path} {lint:?}");
+            assert!(output.is_none() || lint.output.as_deref() == output, "{lint:?}");
+        }
+        let before = judged("a.json", b"// x\n{", b"// y\n{}").output.unwrap();
+        assert!(before.ends_with("; what was there before was not valid either"), "{before}");
+        assert_eq!(judged("a.json", b"{\0", b"").status, "skipped");
     }
 
     #[test]

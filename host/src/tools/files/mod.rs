@@ -6,7 +6,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `read_file.rs`, `write_file.rs` | the tools |
-//! | `access.rs` with `load.sh`, `store.sh`, `entry.sh`, `folders.sh` | reading, writing, removing and renaming files, for `patch` too |
+//! | `access.rs` with `load.sh`, `store.sh`, `entry.sh`, `folders.sh`, `check.sh`, `unmake.sh` | reading, writing, removing and renaming files, for `patch` too |
 //! | `look.rs` with `look.sh` | what a file is, and some of its lines |
 //! | `resolve.sh`, `begin.sh` | what each script does first: finding out which file is meant |
 //! | `rules.rs`, `protected.rs` | the files that are left alone |
@@ -35,8 +35,9 @@ mod syntax;
 mod text;
 mod write_file;
 
-pub(super) use access::{Before, Digest, Files};
+pub(super) use access::{Before, Digest, Files, Need};
 pub(super) use error::FileError;
+pub(super) use lint::{Lint, linted};
 pub(super) use protected::{hidden_beside, own_home};
 pub(super) use read_file::ReadFile;
 pub(super) use reads::Reads;

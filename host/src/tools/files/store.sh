@@ -76,6 +76,7 @@ replace() {
             { chown "$1:$2" "$temp" && chmod "$3" "$temp"; }
         test "$(stat -c '%u %g %a' -- "$temp")" = "$same" || in_place=yes
     fi
+    lock
     require_state
     if test -z "$in_place" && ! test -d "$file" && mv -f -- "$temp" "$file"; then
         temp=
@@ -98,6 +99,9 @@ create() {
 }
 
 if test "$kind" = file; then replace; else create; fi
+# While it is still locked: what somebody does to it later is no fault.
+summed=$(sum <"$file")
+test "$(size <"$file")" -eq "$HOSTEL_SIZE" && test "${summed:-$HOSTEL_SUM}" = "$HOSTEL_SUM" || refuse garbled ''
 printf 'ok\0%s\0%s\0' "$kind" "$file"
 each_made print_made
 made=$folder

@@ -201,7 +201,7 @@ fn checked(path: &str, content: &str, old: &Old) -> Result<Option<Lint>, Failure
     };
     let old = old.text.as_ref().map(|old| old.text.as_str()).filter(|old| !old.trim().is_empty());
     if old.is_some_and(|old| matches!(Syntax::of(path, old), Syntax::Broken(_))) {
-        return Ok(Some(Lint::error(format!("{error}; what was there before was not valid either"))));
+        return Ok(Some(Lint::broken_before(&error)));
     }
     Err(Failure::new(format!("`{path}` was not written: `content` is {error}"))
         .with_hint("correct it and call again; what is meant to be no valid file needs another name"))

@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::store::{Expected, Held, Store};
+use super::files::Need;
+use super::store::{Expected, Fault, Held, Store};
 
 /// Files by their absolute path. The session stands in `/w`.
 #[derive(Default)]
@@ -13,7 +14,10 @@ pub(super) struct MemoryStore {
     links: RefCell<HashMap<String, String>>,
     /// How many changes of a file are let through, and how many are refused after that.
     faults: RefCell<HashMap<String, (u32, u32)>>,
-    garbled: RefCell<Option<String>>,
+    /// What is not let through by a look before.
+    forbidden: RefCell<Option<String>>,
+    /// What somebody else does to a file as soon as another is written.
+    meddled: RefCell<Option<[String; 3]>>,
     changes: Cell<u32>,
 }
 
@@ -23,12 +27,6 @@ impl MemoryStore {
         let files = files.iter().map(|(path, text)| (store.resolve(path), text.as_bytes().to_vec()));
         store.files.replace(files.collect());
         store
-    }
-
-    pub(super) fn digest(bytes: &[u8]) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        hasher.finish()
     }
 
     pub(super) fn all(&self) -> Vec<(String, String)> {
@@ -52,9 +50,14 @@ impl MemoryStore {
         self.faults.borrow_mut().insert(self.resolve(path), (good, u32::MAX));
     }
 
-    /// Lets something else change a file whenever it is written.
-    pub(super) fn garble(&self, path: &str) {
-        self.garbled.replace(Some(self.resolve(path)));
+    /// Lets a look before find that nothing can be done with a file.
+    pub(super) fn forbid(&self, path: &str) {
+        self.forbidden.replace(Some(self.resolve(path)));
+    }
+
+    /// Lets somebody else write a file, once, when another is about to be changed.
+    pub(super) fn meddle(&self, when: &str, path: &str, text: &str) {
+        self.meddled.replace(Some([self.resolve(when), self.resolve(path), text.to_owned()]));
     }
 
     /// How many changes there were.
@@ -68,32 +71,51 @@ impl MemoryStore {
         self.links.borrow().get(&path).cloned().unwrap_or(path)
     }
 
-    fn change(&self, path: &str, expected: &Expected<u64>) -> Result<String, String> {
+    fn change(&self, path: &str, expected: &Expected<u64>) -> Result<String, Fault> {
         let path = self.resolve(path);
+        if self.meddled.borrow().as_ref().is_some_and(|[when, ..]| *when == path)
+            && let Some([_, other, text]) = self.meddled.take()
+        {
+            self.files.borrow_mut().insert(other, text.into_bytes());
+        }
         if let Some((good, bad)) = self.faults.borrow_mut().get_mut(&path) {
             if *good > 0 {
                 *good -= 1;
             } else if *bad > 0 {
                 *bad -= 1;
-                return Err(format!("`{path}` cannot be changed: no room"));
+                return Err(fault(format!("`{path}` cannot be changed: no room"), false));
             }
         }
-        let files = self.files.borrow();
-        let now = files.get(&path).map(|bytes| Self::digest(bytes));
-        match (expected, now) {
-            (Expected::Absent, Some(_)) => return Err(format!("`{path}` is there already")),
-            (Expected::Is(wanted), now) if now != Some(*wanted) => {
-                return Err(format!("`{path}` was changed in the meantime"));
-            }
-            _ => {}
-        }
+        self.expect(&path, expected)?;
         self.changes.set(self.changes.get() + 1);
         Ok(path)
     }
+
+    fn expect(&self, path: &str, expected: &Expected<u64>) -> Result<(), Fault> {
+        let files = self.files.borrow();
+        let now = files.get(path).map(|bytes| Self::digest(bytes));
+        match (expected, now) {
+            (Expected::Absent, Some(_)) => Err(fault(format!("`{path}` is there already"), false)),
+            (Expected::Is(wanted), now) if now != Some(*wanted) => {
+                Err(fault(format!("`{path}` was changed in the meantime"), true))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn fault(said: String, is_changed: bool) -> Fault {
+    Fault { said, is_changed }
 }
 
 impl Store for MemoryStore {
     type Digest = u64;
+
+    fn digest(bytes: &[u8]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        hasher.finish()
+    }
 
     fn load(&self, path: &str) -> Result<Option<Held<u64>>, String> {
         let path = self.resolve(path);
@@ -106,24 +128,38 @@ impl Store for MemoryStore {
         Ok(files.get(&path).map(held))
     }
 
-    fn write(&self, path: &str, bytes: &[u8], expected: Expected<u64>) -> Result<Vec<String>, String> {
+    fn check(&self, path: &str, need: Need, expected: Expected<u64>) -> Result<String, Fault> {
+        let path = self.resolve(path);
+        if self.forbidden.borrow().as_ref() == Some(&path) {
+            return Err(fault(format!("`{path}` is protected"), false));
+        }
+        let absent = matches!(need, Need::Make { freed: false } | Need::Name { freed: false });
+        self.expect(&path, &if absent { Expected::Absent } else { expected })?;
+        Ok(path)
+    }
+
+    fn write(&self, path: &str, bytes: &[u8], expected: Expected<u64>) -> Result<Vec<String>, Fault> {
         let path = self.change(path, &expected)?;
-        let garbled = self.garbled.borrow().as_ref() == Some(&path);
-        let bytes = if garbled { b"garbled".to_vec() } else { bytes.to_vec() };
-        self.files.borrow_mut().insert(path, bytes);
+        self.files.borrow_mut().insert(path, bytes.to_vec());
         Ok(Vec::new())
     }
 
-    fn remove(&self, path: &str, expected: Expected<u64>) -> Result<(), String> {
+    fn remove(&self, path: &str, expected: Expected<u64>) -> Result<(), Fault> {
         let path = self.change(path, &expected)?;
-        self.files.borrow_mut().remove(&path).map(drop).ok_or_else(|| format!("`{path}` is not there"))
+        let removed = self.files.borrow_mut().remove(&path).map(drop);
+        removed.ok_or_else(|| fault(format!("`{path}` is not there"), false))
     }
 
-    fn rename(&self, from: &str, to: &str) -> Result<(), String> {
+    fn rename(&self, from: &str, to: &str, expected: Expected<u64>) -> Result<Vec<String>, Fault> {
         let to = self.change(to, &Expected::Absent)?;
-        let from = self.change(from, &Expected::Anything)?;
-        let bytes = self.files.borrow_mut().remove(&from).ok_or_else(|| format!("`{from}` is not there"))?;
+        let from = self.change(from, &expected)?;
+        let bytes = self.files.borrow_mut().remove(&from);
+        let bytes = bytes.ok_or_else(|| fault(format!("`{from}` is not there"), false))?;
         self.files.borrow_mut().insert(to, bytes);
-        Ok(())
+        Ok(Vec::new())
+    }
+
+    fn unmake(&self, path: &str) -> Result<(), Fault> {
+        Err(fault(format!("`{path}` was never made"), false))
     }
 }

@@ -23,6 +23,8 @@ mod edit;
 mod escapes;
 mod failures;
 mod hunks;
+mod lints;
+mod looked;
 #[cfg(test)]
 mod memory_store;
 mod merge;

@@ -80,16 +80,16 @@ fn finish<S: Store>(desk: Desk<S>, first: &Section) -> Result<Plan<S::Digest>, P
                 plan.created.push(path.clone());
                 writes.push(Step::Create { path, bytes });
             }
-            (Some(Origin { path, bytes, digest }), None) => {
+            (Some(Origin { path, digest, .. }), None) => {
                 plan.deleted.push(path.clone());
-                removals.push(Step::Remove { path, bytes, digest });
+                removals.push(Step::Remove { path, digest });
             }
             (Some(Origin { path: from, bytes: old, digest }), Some(bytes)) => {
                 let moved = plain(&from) != plain(&path);
                 if moved {
                     plan.created.push(path.clone());
                     plan.deleted.push(from.clone());
-                    renames.push((from, path.clone()));
+                    renames.push((from, path.clone(), digest.clone()));
                 } else if bytes != old {
                     plan.modified.push(path.clone());
                 }
@@ -99,8 +99,8 @@ fn finish<S: Store>(desk: Desk<S>, first: &Section) -> Result<Plan<S::Digest>, P
             }
         }
     }
-    // What is removed cannot be put back as it was, only what it held. So that comes last, unless a name must be free.
-    let frees = |step: &Step<S::Digest>| matches!(step, Step::Remove { path, .. } if renames.iter().any(|(_, to)| plain(to) == plain(path)));
+    // What is removed last needs not be put aside, so that comes at the end, unless a name must be free.
+    let frees = |step: &Step<S::Digest>| matches!(step, Step::Remove { path, .. } if renames.iter().any(|(_, to, _)| plain(to) == plain(path)));
     let (freeing, removals): (Vec<_>, Vec<_>) = removals.into_iter().partition(frees);
     plan.steps.extend(freeing);
     let Some(renames) = in_order(renames) else {
@@ -110,7 +110,7 @@ fn finish<S: Store>(desk: Desk<S>, first: &Section) -> Result<Plan<S::Digest>, P
             "use two patches",
         ));
     };
-    plan.steps.extend(renames.into_iter().map(|(from, to)| Step::Rename { from, to }));
+    plan.steps.extend(renames.into_iter().map(|(from, to, digest)| Step::Rename { from, to, digest }));
     plan.steps.extend(writes);
     plan.steps.extend(removals);
     if plan.steps.is_empty() {
@@ -119,11 +119,14 @@ fn finish<S: Store>(desk: Desk<S>, first: &Section) -> Result<Plan<S::Digest>, P
     Ok(plan)
 }
 
+/// A file's name, the one that it is to have, and its state.
+type Renamed<D> = (String, String, D);
+
 /// Orders renames so that each name is free when it is taken. None if that cannot be.
-fn in_order(mut renames: Vec<(String, String)>) -> Option<Vec<(String, String)>> {
+fn in_order<D>(mut renames: Vec<Renamed<D>>) -> Option<Vec<Renamed<D>>> {
     let mut ordered = Vec::new();
     while !renames.is_empty() {
-        let is_free = |(_, to): &(String, String)| !renames.iter().any(|(from, _)| plain(from) == plain(to));
+        let is_free = |(_, to, _): &Renamed<D>| !renames.iter().any(|(from, ..)| plain(from) == plain(to));
         let next = renames.iter().position(is_free)?;
         ordered.push(renames.remove(next));
     }

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::diff::{Side, bounded, unified};
 use super::edit::replace;
 use super::files::{Files, Text};
+use super::lints::{Lints, Written, judged, written};
 use super::paths::plain;
 use super::plan::{Plan, plan};
 use super::refusal::Subject;
 use super::steps::{Step, carry_out};
-use super::store::Store;
+use super::store::{Fault, Store};
 use super::v4a::parse;
 use crate::tools::arguments::flag;
 use crate::tools::{Call, Effects, Failure, Session, Tool};
@@ -75,6 +76,9 @@ pub(in crate::tools) struct Output {
     /// The files that are no longer there, also for a new name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     files_deleted: Vec<String>,
+    /// Whether what was written can be read by what it is for, which is no reason to refuse it. Mode `patch`: by the path of each file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lint: Option<Lints>,
     /// How `old_string` was found: `exact`, or one of `line_trimmed`, `whitespace_normalized`, `indentation_flexible`,
     /// `escape_normalized`, `trimmed_boundary`, `unicode_normalized`, `block_anchor`, `context_aware`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +105,7 @@ impl Tool for Patch {
         this to change files, not `sed` in `terminal`; use `write_file` to make a file or replace all of it. `old_string` \
         must be in the file once, unless `replace_all` is set: if it is not, nothing is changed, and the error says on \
         which lines it is, or what is most like it. Small differences in white space, indentation or quotes are forgiven \
-        and reported as `warning`. Line ends, byte-order mark, mode and everything outside of the edit stay as they are. \
+        and reported as `warning`; JSON, YAML, TOML and Python that cannot be read afterwards as `lint`. Line ends, byte-order mark, mode and everything outside of the edit stay as they are. \
         Files up to 8 MiB, no binary ones. Returns the diff.";
     const EFFECTS: Effects =
         Effects { read_only: false, destructive: true, idempotent: false, open_world: false };
@@ -109,25 +113,29 @@ impl Tool for Patch {
     type Output = Output;
 
     fn run(session: &Session, input: Input, call: &Call) -> Output {
-        let _editing = session.memory.editing.lock().unwrap_or_else(PoisonError::into_inner);
+        let editing = session.memory.editing.lock().unwrap_or_else(PoisonError::into_inner);
         let files = Files::new(session, call);
         // Once it is being written, it is written whole: a cancellation in between would leave half of it.
         let own = Call::new();
         let writing = own.as_ref().map_or_else(|_| Files::new(session, call), |own| Files::new(session, own));
-        let done = match ask(input) {
-            Ok(Asked::Replace(edit)) => edit.run(&files, &writing),
-            Ok(Asked::Patch(patch)) => run_patch(&files, &writing, &patch),
-            Err(failure) => Err(Failed { path: None, failure, near: None }),
+        let asked = ask(input);
+        let is_patch = matches!(asked, Ok(Asked::Patch(_)));
+        let done = match &asked {
+            Ok(Asked::Replace(edit)) => anew(|| edit.run(&files, &writing)),
+            Ok(Asked::Patch(patch)) => anew(|| run_patch(&files, &writing, patch)),
+            Err(failure) => Err(Failed::of(None, failure.clone())),
         };
-        let mut failures = session.memory.patch_failures.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(editing);
+        let failures = || session.memory.patch_failures.lock().unwrap_or_else(PoisonError::into_inner);
         match done {
-            Ok(output) => {
+            Ok((mut output, written)) => {
                 let touched = [&output.files_modified, &output.files_created, &output.files_deleted];
-                touched.into_iter().flatten().for_each(|path| failures.succeeded(&plain(path)));
+                touched.into_iter().flatten().for_each(|path| failures().succeeded(&plain(path)));
+                output.lint = judged(&files, written, is_patch);
                 output
             }
             Err(failed) => {
-                let hint = failed.path.and_then(|path| failures.failed(&plain(&path)));
+                let hint = failed.path.and_then(|path| failures().failed(&plain(&path)));
                 let error = match hint {
                     Some(hint) => format!("{}; {hint}", failed.failure.line()),
                     None => failed.failure.line(),
@@ -142,17 +150,37 @@ impl Tool for Patch {
     }
 }
 
+/// How often an edit is begun while others change its file. Each time one of them has been made, so that is many.
+const ROUNDS: usize = 32;
+
+/// Makes an edit, anew whenever something else has changed a file between reading and writing: what does not overlap fits that as well.
+fn anew<T>(edit: impl Fn() -> Result<T, Failed>) -> Result<T, Failed> {
+    for _ in 1..ROUNDS {
+        match edit() {
+            Err(failed) if failed.is_changed => {}
+            done => return done,
+        }
+    }
+    edit()
+}
+
 /// Why nothing was done.
 #[derive(Debug)]
 struct Failed {
     path: Option<String>,
     failure: Failure,
     near: Option<String>,
+    /// Whether only something else has changed a file meanwhile.
+    is_changed: bool,
 }
 
 impl Failed {
-    fn of(path: &str, failure: Failure) -> Self {
-        Self { path: Some(path.to_owned()), failure, near: None }
+    fn of(path: Option<&str>, failure: Failure) -> Self {
+        Self { path: path.map(str::to_owned), failure, near: None, is_changed: false }
+    }
+
+    fn writing(path: &str, fault: Fault) -> Self {
+        Self { is_changed: fault.is_changed, ..Self::of(Some(path), Failure::new(fault.said)) }
     }
 }
 
@@ -194,9 +222,9 @@ fn ask(input: Input) -> Result<Asked, Failure> {
 
 impl Replace {
     /// Reads from `store`, and writes by `writing`, which is the same place.
-    fn run<S: Store>(&self, store: &S, writing: &S) -> Result<Output, Failed> {
+    fn run<S: Store>(&self, store: &S, writing: &S) -> Result<(Output, Vec<Written>), Failed> {
         let path = &self.path;
-        let failed = |failure| Failed::of(path, failure);
+        let failed = |failure| Failed::of(Some(path), failure);
         let Some(held) = store.load(path).map_err(|error| failed(Failure::new(error)))? else {
             let failure = Failure::new(format!("there is no file `{path}`"));
             return Err(failed(
@@ -211,13 +239,14 @@ impl Replace {
             path: Some(path.clone()),
             failure: refusal.failure(Subject::OldString, path),
             near: refusal.near().map(str::to_owned),
+            is_changed: false,
         })?;
         let bytes = edited.text.bytes();
         let side = |bytes| Side { path, bytes };
         let diff = bounded(unified(Some(&side(&held.bytes)), Some(&side(&bytes))));
-        let write = Step::Write { path: path.clone(), bytes, old: held.bytes, digest: held.digest };
-        carry_out(writing, &[write]).map_err(|error| failed(Failure::new(error)))?;
-        Ok(Output {
+        let steps = vec![Step::Write { path: path.clone(), bytes, old: held.bytes, digest: held.digest }];
+        carry_out(writing, &steps).map_err(|fault| Failed::writing(path, fault))?;
+        let output = Output {
             success: true,
             diff: Some(diff),
             files_modified: vec![path.clone()],
@@ -225,24 +254,25 @@ impl Replace {
             replacements: Some(edited.replacements),
             warning: edited.warning,
             ..Output::default()
-        })
+        };
+        Ok((output, written(steps)))
     }
 }
 
-fn run_patch<S: Store>(store: &S, writing: &S, patch: &str) -> Result<Output, Failed> {
-    let sections = parse(patch).map_err(|error| Failed {
-        path: None,
-        failure: Failure::new(format!("`patch` cannot be read: line {}: {}", error.line, error.reason)),
-        near: None,
+fn run_patch<S: Store>(store: &S, writing: &S, patch: &str) -> Result<(Output, Vec<Written>), Failed> {
+    let sections = parse(patch).map_err(|error| {
+        Failed::of(
+            None,
+            Failure::new(format!("`patch` cannot be read: line {}: {}", error.line, error.reason)),
+        )
     })?;
     let plan = plan(store, &sections, patch).map_err(|problem| Failed {
-        path: Some(problem.path),
-        failure: problem.failure,
         near: problem.near,
+        ..Failed::of(Some(&problem.path), problem.failure)
     })?;
     let Plan { steps, diff, modified, created, deleted, warnings } = plan;
-    carry_out(writing, &steps).map_err(|error| Failed::of(&sections[0].path, Failure::new(error)))?;
-    Ok(Output {
+    carry_out(writing, &steps).map_err(|fault| Failed::writing(&sections[0].path, fault))?;
+    let output = Output {
         success: true,
         diff: Some(bounded(diff)),
         files_modified: modified,
@@ -250,7 +280,8 @@ fn run_patch<S: Store>(store: &S, writing: &S, patch: &str) -> Result<Output, Fa
         files_deleted: deleted,
         warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
         ..Output::default()
-    })
+    };
+    Ok((output, written(steps)))
 }
 
 #[cfg(test)]
@@ -266,7 +297,8 @@ mod tests {
     }
 
     fn replaced(store: &MemoryStore, old: &str, new: &str) -> Result<Output, Failed> {
-        Replace { path: "m.py".into(), old: old.into(), new: new.into(), all: false }.run(store, store)
+        let edit = Replace { path: "m.py".into(), old: old.into(), new: new.into(), all: false };
+        anew(|| edit.run(store, store)).map(|(output, _)| output)
     }
 
     #[test]
@@ -300,6 +332,23 @@ mod tests {
             json!({ "success": true, "diff": diff, "files_modified": ["m.py"], "strategy": "exact", "replacements": 1 })
         );
         assert_eq!(store.all()[0].1, "a\nc\n");
+    }
+
+    #[test]
+    fn what_others_write_meanwhile_is_kept_and_edited() {
+        let store = MemoryStore::with(&[("m.py", "a\nb\n")]);
+        store.meddle("m.py", "m.py", "A\nb\n");
+        assert!(replaced(&store, "b", "c").unwrap().success);
+        assert_eq!(store.all()[0].1, "A\nc\n");
+        store.meddle("m.py", "m.py", "A\nd\n");
+        let failed = replaced(&store, "c", "e").unwrap_err();
+        assert!(failed.failure.message.contains("is not in `m.py`"), "{failed:?}");
+        assert_eq!(store.all()[0].1, "A\nd\n");
+        let store = MemoryStore::with(&[("a", "1\n"), ("b", "2\n")]);
+        store.meddle("b", "b", "2\n3\n");
+        let patch = "*** Update File: a\n@@\n-1\n+one\n*** Update File: b\n@@\n-2\n+two\n";
+        assert!(anew(|| run_patch(&store, &store, patch)).unwrap().0.success);
+        assert_eq!(store.all().into_iter().map(|(_, text)| text).collect::<Vec<_>>(), ["one\n", "two\n3\n"]);
     }
 
     #[test]

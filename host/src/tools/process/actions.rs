@@ -68,10 +68,11 @@ impl Asked<'_> {
         if processes.get(id)?.task != self.session.task() {
             return Err(ProcessError::NotFound(id.to_owned()).into());
         }
-        let ok = || Reply { session_id: Some(id.to_owned()), ..Reply::ok() };
+        let done = || Seen::acted("ok", id.to_owned());
+        let ok = || Reply::from(done());
         Ok(match action {
             Action::List | Action::Notices => Reply::default(),
-            Action::Poll => Reply::seen(Seen::of(processes.poll(id)?, self.shown)),
+            Action::Poll => Seen::of(processes.poll(id)?, self.shown).into(),
             Action::Log => {
                 let lines = self.input.lines();
                 let most = self.whole("tool_output.max_bytes")?;
@@ -98,7 +99,10 @@ impl Asked<'_> {
                 let reached = processes.signal(id, self.input.signal()?)?;
                 Reply { processes_signalled: Some(reached), ..ok() }
             }
-            Action::Renew => Reply { lease_until: Some(processes.renew(id, self.input.lease)?), ..ok() },
+            Action::Renew => {
+                let lease_until = Some(processes.renew(id, self.input.lease)?);
+                Seen { lease_until, ..done() }.into()
+            }
         })
     }
 
@@ -127,18 +131,15 @@ impl Asked<'_> {
             WaitStatus::Exited => Status::Exited,
             WaitStatus::Timeout | WaitStatus::Interrupted => Status::Running,
         };
-        Ok(Reply {
-            status: Some(status),
-            session_id: Some(session_id.to_string()),
-            output: Some(self.shown.output(&output)),
+        let seen = Seen {
             exit_code: exit_code_of(standing, exit_code),
             signal,
             completion_reason,
             termination_source: view.termination_source.map(source),
-            timeout_note,
             reason: error.map(|error| self.shown.text(&error.message)),
-            ..Reply::default()
-        })
+            ..Seen::acted(status, session_id.to_string())
+        };
+        Ok(Reply { seen, output: Some(self.shown.output(&output)), timeout_note, ..Reply::default() })
     }
 
     fn kill(&self, id: &str) -> Result<Reply, Trouble> {
@@ -150,13 +151,7 @@ impl Asked<'_> {
                 ("already_exited", exit_code_of(record.status, view.exit_code))
             }
         };
-        Ok(Reply {
-            status: Some(status),
-            session_id: Some(view.session_id.to_string()),
-            exit_code,
-            signal: view.signal,
-            ..Reply::default()
-        })
+        Ok(Seen { exit_code, signal: view.signal, ..Seen::acted(status, view.session_id.to_string()) }.into())
     }
 
     fn processes(&self) -> &Processes {

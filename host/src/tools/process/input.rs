@@ -71,12 +71,22 @@ pub(in crate::tools) struct Input {
     /// For `resize`: the characters in a line.
     #[serde(default, deserialize_with = "arguments::whole")]
     pub(super) columns: Option<u64>,
-    /// For `signal`: a name or number, such as `INT` or `2`.
+    /// For `signal`: a name, with or without `SIG`, or a number, such as `INT` or `2`.
     #[serde(default)]
-    pub(super) signal: Option<String>,
+    pub(super) signal: Option<Signal>,
     /// For `renew`: how many seconds from now it may run. By default as many as it was given before.
     #[serde(default, deserialize_with = "arguments::number")]
     pub(super) lease: Option<f64>,
+}
+
+/// A signal, as agents name it.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(in crate::tools) enum Signal {
+    /// By its number.
+    Number(f64),
+    /// By its name, or its number as text.
+    Name(String),
 }
 
 impl Input {
@@ -129,7 +139,12 @@ impl Input {
 
     /// Returns the number of the signal.
     pub(super) fn signal(&self) -> Result<i32, Failure> {
-        self.signal.as_deref().and_then(|text| crate::processes::parse_signal(text.trim())).ok_or_else(|| {
+        let text = match &self.signal {
+            Some(Signal::Number(number)) => number.to_string(),
+            Some(Signal::Name(name)) => name.trim().to_owned(),
+            None => String::new(),
+        };
+        crate::processes::parse_signal(&text).ok_or_else(|| {
             Failure::new("`signal` must be the name or number of a signal, such as `INT` or `2`")
         })
     }
@@ -181,7 +196,11 @@ mod tests {
         assert_eq!((size.rows, size.columns), (24, 80));
         assert!(of(json!({"action": "resize", "rows": 0, "columns": 80})).size().is_err());
         assert!(of(json!({"action": "resize", "rows": 24})).size().is_err());
-        assert_eq!(of(json!({"action": "signal", "signal": "sigint"})).signal().unwrap(), 2);
-        assert!(of(json!({"action": "signal"})).signal().is_err());
+        for signal in [json!(2), json!(2.0), json!("2"), json!("INT"), json!("sigint"), json!(" SigInt ")] {
+            assert_eq!(of(json!({"action": "signal", "signal": signal})).signal().unwrap(), 2, "{signal}");
+        }
+        for signal in [json!(null), json!(0), json!(-2), json!(2.5), json!(1e30), json!(""), json!("SIG")] {
+            assert!(of(json!({"action": "signal", "signal": signal})).signal().is_err(), "{signal}");
+        }
     }
 }

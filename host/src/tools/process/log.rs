@@ -1,7 +1,7 @@
 //! Shows lines of a process's output, as many as a tool may show.
 
 use super::result::Reply;
-use super::seen::status;
+use super::seen::{Seen, status};
 use crate::processes::{Lines, LogView};
 use crate::tools::shown::Shown;
 
@@ -16,8 +16,7 @@ pub(super) fn show(view: LogView, lines: Lines, most: usize, shown: &Shown) -> R
         format!("{part} {} bytes are shown; ask for fewer lines with `offset` and `limit`", text.len())
     });
     Reply {
-        status: Some(status(view.status)),
-        session_id: Some(view.session_id.to_string()),
+        seen: Seen::acted(status(view.status), view.session_id.to_string()),
         output: Some(text.to_owned()),
         total_lines: Some(view.total_lines),
         showing: Some(showing),

@@ -7,28 +7,38 @@ use crate::processes::{Source, Status, View};
 use crate::tools::shown::Shown;
 use crate::tools::told::exit_code_of;
 
-/// A process.
+/// A process, and what was done with it: all that a list of them and the answers of single actions have in common.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(in crate::tools) struct Seen {
-    /// Its name.
-    pub(super) session_id: String,
-    /// Its command; in a list the first 200 characters.
-    pub(super) command: String,
-    /// `running` or `exited`.
-    pub(super) status: &'static str,
-    /// The number of the process that looks after it.
-    pub(super) pid: u32,
-    /// Where it runs.
-    pub(super) backend: String,
-    /// The directory in which it was started.
+    /// Of a process, in `list`, `poll` and `log`: `running` or `exited`. `wait`: `exited`, `timeout` or `interrupted`. `kill`: `killed` or
+    /// `already_exited`. `write`, `submit`, `close`, `resize`, `signal`, `renew`: `ok`. A failure: `not_found`, `already_exited` or
+    /// `error`; a call that was not allowed: `blocked`, or `pending_approval` where a person must allow it first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<&'static str>,
+    /// The name of the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) session_id: Option<String>,
+    /// `list`, `poll`: its command; in a list the first 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) command: Option<String>,
+    /// `list`, `poll`: the number of the process that looks after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pid: Option<u32>,
+    /// `list`, `poll`: where it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) backend: Option<String>,
+    /// `list`, `poll`: the directory in which it was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cwd: Option<String>,
-    /// When it was started, in seconds since 1970.
-    pub(super) started_at: f64,
-    /// For how many seconds it has run, or ran.
-    pub(super) uptime_seconds: f64,
-    /// The end of its output: 1000 characters, in a list 200.
-    pub(super) output_preview: String,
+    /// `list`, `poll`: when it was started, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) started_at: Option<f64>,
+    /// `list`, `poll`: for how many seconds it has run, or ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) uptime_seconds: Option<f64>,
+    /// `list`, `poll`: the end of its output: 1000 characters, in a list 200.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) output_preview: Option<String>,
     /// Its exit code, once it has ended; -15 if it was killed, -1 if nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) exit_code: Option<i32>,
@@ -62,18 +72,23 @@ pub(in crate::tools) struct Seen {
 }
 
 impl Seen {
+    /// Makes what is said of an action on the process `id`.
+    pub(super) fn acted(status: &'static str, id: impl Into<Option<String>>) -> Self {
+        Self { status: Some(status), session_id: id.into(), ..Self::default() }
+    }
+
     /// Shows a process.
     pub(super) fn of(view: View, shown: &Shown) -> Self {
         Self {
-            session_id: view.session_id.to_string(),
-            command: shown.text(&view.command),
-            status: status(view.status),
-            pid: view.pid,
-            backend: view.backend,
+            session_id: Some(view.session_id.to_string()),
+            command: Some(shown.text(&view.command)),
+            status: Some(status(view.status)),
+            pid: Some(view.pid),
+            backend: Some(view.backend),
             cwd: view.cwd,
-            started_at: view.started_at,
-            uptime_seconds: (view.uptime_seconds * 1000.0).round() / 1000.0,
-            output_preview: shown.output(&view.output_preview),
+            started_at: Some(view.started_at),
+            uptime_seconds: Some((view.uptime_seconds * 1000.0).round() / 1000.0),
+            output_preview: Some(shown.output(&view.output_preview)),
             exit_code: exit_code_of(view.status, view.exit_code),
             signal: view.signal,
             completion_reason: view.completion_reason,

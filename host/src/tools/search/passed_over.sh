@@ -1,4 +1,5 @@
-# Prints something if `list` has passed over files that might be meant. The folders of version control never are.
+# Prints something if `list` has passed over files that might be meant, and behind a NUL the names that it has not passed over. The
+# folders of version control are never meant.
 control() {
     grep -v -E '(^|/)\.(git|hg|svn|bzr|jj)(/|$)' | head -n 1
 }
@@ -9,3 +10,5 @@ ripgrep*)
     ;;
 *) passed_over -prune -print 2>/dev/null | control ;;
 esac
+printf '\0'
+list 2>/dev/null | head -c 32768

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use super::input::Input;
 use super::output::Output;
 use super::query::{Query, What};
-use super::walk::passes_over;
+use super::walk::{LeftOut, left_out};
 use super::{by_content, by_name};
 use crate::tools::call::Call;
 use crate::tools::session::Session;
@@ -65,10 +65,21 @@ fn nothing_found(session: &Session, call: &Call, query: &Query, output: &mut Out
         output.error = Some(format!("nothing was found, but not everything could be searched: {problems}"));
     } else if output.limit_reason.is_some() {
         output.note = Some("nothing was found so far: search in a smaller folder".to_owned());
-    } else if passes_over(session, call, query) {
-        output.note = Some(
-            "hidden and ignored files, and folders such as `node_modules`, were not searched: name one as `path` to search it"
-                .to_owned(),
-        );
+    } else {
+        output.note = note(left_out(session, call, query));
     }
+}
+
+/// Says what a search that has found nothing has left out.
+fn note(left_out: LeftOut) -> Option<String> {
+    if left_out.by_glob {
+        return Some("the file that `path` names does not fit `file_glob`, and was not searched".to_owned());
+    }
+    let protected =
+        "protected files were not searched: credentials, and what rules systems, shells and Hostel";
+    let passed_over = "hidden and ignored files, and folders such as `node_modules`, were not searched: name one as `path` to \
+                       search it";
+    let notes = [(left_out.protected, protected), (left_out.passed_over, passed_over)];
+    let notes: Vec<&str> = notes.into_iter().filter_map(|(applies, note)| applies.then_some(note)).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }

@@ -8,7 +8,7 @@ use super::dialects::Patterns;
 use super::names::in_order;
 use super::place::{Own, Place, refused};
 use super::query::{Query, What};
-use super::records::{lines_of, records, text};
+use super::records::{field, lines_of, records, text};
 use crate::tools::call::Call;
 use crate::tools::script::Script;
 use crate::tools::session::Session;
@@ -148,13 +148,33 @@ pub(super) fn walk(session: &Session, call: &Call, query: &Query, asked: Asked) 
     Ok(Walked { place, engine, files, limit, problems, deadline })
 }
 
-/// Returns whether there are files that the search has passed over by a rule of the programs: hidden and ignored ones.
-pub(super) fn passes_over(session: &Session, call: &Call, query: &Query) -> bool {
+/// What a search that has found nothing has left out.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    /// The one file that is named, by `file_glob`.
+    pub(super) by_glob: bool,
+    /// Files that nothing is told of, whatever they hold.
+    pub(super) protected: bool,
+    /// Files by a rule of the programs: hidden and ignored ones.
+    pub(super) passed_over: bool,
+}
+
+/// Looks what a search has left out. What is protected is looked for by names alone: whether it would match is nobody's business.
+pub(super) fn left_out(session: &Session, call: &Call, query: &Query) -> LeftOut {
     let script = Script::new(PASSED_OVER).limit(LIMIT_OF_REMARK).most(64 * 1024);
-    let ran = script.var("HOSTEL_ROOT", &query.path).run(session, call);
-    let Ok(ran) = ran else { return false };
+    let script = script.var("HOSTEL_ROOT", &query.path).var("HOSTEL_NAMES", query.globs.names());
+    let Ok(ran) = script.run(session, call) else { return LeftOut::default() };
     let mut printed = ran.output.as_slice();
-    Place::read(&query.path, &mut printed).is_ok_and(|place| !place.file && !printed.is_empty())
+    let Ok(place) = Place::read(&query.path, &mut printed) else { return LeftOut::default() };
+    let passed_over = field(&mut printed).is_some_and(|first| !first.is_empty());
+    let own = Own::of(session);
+    let names: Vec<&[u8]> =
+        printed.split(|byte| *byte == 0).filter_map(|name| name.strip_prefix(b"./")).collect();
+    LeftOut {
+        by_glob: place.file && names.iter().any(|name| !query.globs.fits(name, &place.base)),
+        protected: names.iter().any(|name| place.is_hidden(name, &own)),
+        passed_over: !place.file && passed_over,
+    }
 }
 
 /// Gives a program the pattern in all dialects.
@@ -192,8 +212,7 @@ fn fits(query: &Query, place: &Place, name: &[u8]) -> bool {
         What::Files { wanted, .. } => wanted.fits(name, &place.base),
         What::Content { .. } => true,
     };
-    // Whoever names one file wants that one.
-    wanted && (place.file || query.globs.fits(name, &place.base))
+    wanted && query.globs.fits(name, &place.base)
 }
 
 /// Reads a record. Whatever else stands there is not one of ours.

@@ -8,6 +8,7 @@ use super::result::Outcome;
 use crate::exec::Size;
 use crate::exec::exit_code_of;
 use crate::processes::{Lifetime, ProcessError, StartRequest, Started};
+use crate::tools::call::Call;
 use crate::tools::session::Session;
 use crate::tools::tool::Failure;
 
@@ -25,8 +26,12 @@ pub(super) struct Background<'a> {
 }
 
 impl Background<'_> {
-    /// Starts the command.
-    pub(super) fn start(self, session: &Session) -> Outcome {
+    /// Starts the command, unless the caller gives up before it has begun.
+    pub(super) fn start(self, session: &Session, call: &Call) -> Outcome {
+        if call.is_cancelled() {
+            let failure = Failure::new("the call was cancelled before the process began");
+            return Outcome::failed("error", failure);
+        }
         let lease_s = self.limit.map(|limit| limit.as_secs_f64());
         let request = StartRequest {
             command: self.command.to_owned(),
@@ -41,7 +46,7 @@ impl Background<'_> {
             notify: self.notify,
             watch: self.watch,
         };
-        match session.processes().start(&request) {
+        match session.processes().start_unless(&request, call.cancel_fd()) {
             Ok(started) => told(started),
             Err(error) => {
                 let mut outcome = Outcome::failed("error", refused(&error));

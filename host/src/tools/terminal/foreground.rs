@@ -70,7 +70,7 @@ impl Command<'_> {
         (limit, most): (Duration, usize),
     ) -> Attempt {
         let nothing = |error: Error| Attempt { outcome: Err(error), taken: None, took: Duration::ZERO };
-        let outputs = match session.prepare().and_then(|()| session.world().outputs()) {
+        let outputs = match session.prepare().and_then(|()| session.outputs()) {
             Ok(outputs) => outputs,
             Err(error) => return nothing(error),
         };

@@ -81,7 +81,7 @@ fn run(session: &Session, input: &Input, call: &Call, shown: &Shown) -> Outcome 
             watch,
             limit: promoted,
         }
-        .start(session)
+        .start(session, call)
     } else {
         match guidance::refusal(command) {
             Some(failure) => Outcome::failed("error", failure),

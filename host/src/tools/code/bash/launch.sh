@@ -1,7 +1,7 @@
 # Runs a script as a child of its own, and speaks of it with Hostel.
 #
 # Hostel reads frames on our standard output (`frames.rs` says what they are) and sends answers to our standard input. Whatever ends one
-# of the two ends the script. `token` and `sizes` are set by whoever reads this text. Several processes of ours write frames:
+# of the two ends the script. `token`, `name` and `sizes` are set by whoever reads this text. Several processes of ours write frames:
 # each is one line below 4096 bytes, which a pipe takes whole.
 
 # The largest call.
@@ -126,10 +126,9 @@ end() {
 
 mask=$(umask)
 umask 077
-folder=$(mktemp -d "${TMPDIR:-/tmp}/hostel-code-XXXXXXXXXX" 2>&1) || {
-    why=$folder folder=
-    fail "$why"
-}
+place=${TMPDIR:-/tmp}
+why=$(mkdir -- "$place/$name" 2>&1) || fail "$why"
+folder=$place/$name
 read -r rule_size tools_size script_size <<<"$sizes"
 part "$rule_size" "$folder/rule"
 part "$tools_size" "$folder/tools.sh"

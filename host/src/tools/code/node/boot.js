@@ -17,6 +17,6 @@ const take = (size) => {
 };
 let line = "";
 while (!line.endsWith("\n")) line += take(1).toString("latin1");
-const [token, ...sizes] = line.trim().split(" ");
+const [token, name, ...sizes] = line.trim().split(" ");
 const [launcher, ...parts] = sizes.map((size) => take(Number(size)));
-new Function("require", "token", "parts", launcher.toString())(require, token, parts);
+new Function("require", "token", "name", "parts", launcher.toString())(require, token, name, parts);

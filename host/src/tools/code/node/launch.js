@@ -1,7 +1,7 @@
 // Runs a script as a child of its own, and speaks of it with Hostel.
 //
 // Hostel reads frames on our standard output (`frames.rs` says what they are) and sends answers to our standard input. Whatever
-// ends one of the two ends the script. `require`, `token` and `parts` are given by whoever reads this text.
+// ends one of the two ends the script. `require`, `token`, `name` and `parts` are given by whoever reads this text.
 'use strict';
 const fs = require('fs');
 const os = require('os');
@@ -82,7 +82,9 @@ function stop() {
 }
 
 function fill() {
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'hostel-code-'));
+  const place = path.join(os.tmpdir(), name);
+  fs.mkdirSync(place, { mode: 0o700 });
+  folder = place;
   const code = path.join(folder, 'code');
   const module = path.join(code, 'node_modules', 'hostel_tools');
   fs.mkdirSync(module, { recursive: true, mode: 0o700 });

@@ -11,6 +11,6 @@ def take(size):
 line = b""
 while not line.endswith(b"\n"):
     line += take(1)
-token, *sizes = line.split()
+token, name, *sizes = line.split()
 launcher, *parts = [take(int(size)) for size in sizes]
 exec(compile(launcher, "launch.py", "exec"))

@@ -1,7 +1,7 @@
 """Runs a script as a child of its own, and speaks of it with Hostel.
 
 Hostel reads frames on our standard output (`frames.rs` says what they are) and sends answers to our standard input. Whatever
-ends one of the two ends the script. `token` and `parts` are set by whoever reads this text.
+ends one of the two ends the script. `token`, `name` and `parts` are set by whoever reads this text.
 """
 import binascii
 import fcntl
@@ -296,10 +296,11 @@ class Launcher:
 
 
 def private_folder():
-    folder = tempfile.mkdtemp(prefix="hostel-code-")
-    if len(os.fsencode(folder)) > LONGEST_PATH:
-        os.rmdir(folder)
-        folder = tempfile.mkdtemp(prefix="hostel-code-", dir="/tmp")
+    place, own = tempfile.gettempdir(), os.fsdecode(name)  # noqa: F821
+    if len(os.fsencode(os.path.join(place, own))) > LONGEST_PATH:
+        place = "/tmp"
+    folder = os.path.join(place, own)
+    os.mkdir(folder, 0o700)
     return folder
 
 
