@@ -105,6 +105,33 @@ fn functions_aliases_and_options_last() {
 }
 
 #[test]
+fn a_start_that_vanishes_under_the_session_does_not_end_it() {
+    let place = Place::new();
+    let start = place.dir.path().join("start");
+    std::fs::create_dir(&start).unwrap();
+    let options = || {
+        let mut options = place.options(&[]);
+        options.cwd.clone_from(&start);
+        options
+    };
+    let session = ShellEnvironment::new(LocalTransport, options()).unwrap();
+    prints(&session, "rmdir ../start; echo gone", "gone\n");
+    let (output, outcome) = run(&session, "echo hi");
+    assert_eq!(output, "hi\n");
+    assert!(outcome.warnings.iter().any(|line| line.contains("/start` is gone")), "{outcome:?}");
+    // From there on it stands where it was brought to.
+    let (output, outcome) = run(&session, "pwd");
+    assert_eq!((Path::new(output.trim()), outcome.warnings.len()), (place.dir.path(), 0), "{outcome:?}");
+    let other = Place::new();
+    let mut options = other.options(&[]);
+    options.cwd = start;
+    let fresh = ShellEnvironment::new(LocalTransport, options).unwrap();
+    let io = Io(Mutex::default(), Instant::now() + Duration::from_secs(20));
+    let error = fresh.execute(ExecRequest::new("true"), &io).unwrap_err();
+    assert!(error.message().contains("in which the session starts"), "{error}");
+}
+
+#[test]
 fn what_would_break_later_commands_does_not_last() {
     let place = Place::new();
     let session = place.session();

@@ -30,10 +30,24 @@ pub struct Kept {
     pub total: u64,
     /// Bytes that are not in `text`.
     pub omitted: u64,
-    /// Where the whole is, if `text` is not.
+    /// Where the whole is, if `text` is not, or as much of it as was kept.
     pub path: Option<PathBuf>,
+    /// Bytes that are in that file, from the beginning on.
+    pub kept: u64,
     /// What the user should know.
     pub warnings: Vec<String>,
+}
+
+impl Kept {
+    /// Says how much of the output is where, for a note: `all of it is in …`. None if nothing was kept.
+    #[must_use]
+    pub fn whereabouts(&self) -> Option<String> {
+        let path = self.path.as_ref()?.display();
+        Some(match self.kept {
+            kept if kept >= self.total => format!("all of it is in `{path}`"),
+            kept => format!("the first {kept} of them are in `{path}`"),
+        })
+    }
 }
 
 impl Collector {
@@ -102,10 +116,11 @@ impl Collector {
             .chain(self.spill.as_mut().and_then(|spill| spill.cut.take()))
             .collect();
         let path = self.spill.as_ref().map(|spill| spill.path().to_owned());
+        let kept = self.spill.as_ref().map_or(0, Spill::written);
         let tail = Vec::from(std::mem::take(&mut self.tail));
         if (self.head.len() + tail.len()) as u64 == self.total {
             let whole = [self.head, tail].concat();
-            return Kept { text: lossy(&whole), total: self.total, omitted: 0, path, warnings };
+            return Kept { text: lossy(&whole), total: self.total, omitted: 0, path, kept, warnings };
         }
         let head = &self.head[..self.head.len() - unfinished(&self.head)];
         let tail = &tail[tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count()..];
@@ -113,7 +128,7 @@ impl Collector {
         let gap = if head.last().is_none_or(|byte| *byte == b'\n') { "" } else { "\n" };
         let text =
             format!("{}{gap}[… {omitted} of {} bytes left out …]\n{}", lossy(head), self.total, lossy(tail));
-        Kept { text, total: self.total, omitted, path, warnings }
+        Kept { text, total: self.total, omitted, path, kept, warnings }
     }
 }
 

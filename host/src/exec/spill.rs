@@ -56,6 +56,11 @@ impl Spill {
         }
     }
 
+    /// How many bytes the file holds.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -105,8 +105,10 @@ impl Script {
     pub fn run_in_time(self, session: &Session, call: &Call) -> Result<Ran, Error> {
         session.prepare()?;
         let text = format!("printf '\\001hostel:tool\\002'\n{}", self.text);
-        // `exec` with a backslash is no alias, and the shell that reads this is gone before ours begins.
-        let command = format!("\\exec sh -c {}", crate::exec::in_quotes(&text));
+        // `exec` with a backslash is no alias, and the shell that reads this is gone before ours begins. What the session has made of its `PATH`
+        // keeps no tool from working.
+        let command =
+            format!("PATH=${{PATH-}}${{PATH:+:}}{SYSTEM} \\exec sh -c {}", crate::exec::in_quotes(&text));
         let mut request = ExecRequest::new(command);
         request.env = self.env;
         request.stdin = self.stdin;
@@ -132,6 +134,9 @@ impl Script {
         Ok(Ran { output, cut: taken.cut, exit_code: outcome.exit_code, ended: outcome.ended })
     }
 }
+
+/// Where the programs of every system are.
+const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Returns what stands behind the beginning.
 fn printed(mut bytes: Vec<u8>) -> Vec<u8> {

@@ -14,16 +14,24 @@ pub(super) struct Directory {
     pub(super) vanished: Option<String>,
 }
 
+/// The directory in which a session starts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Start<'a> {
+    pub(super) path: &'a Path,
+    /// Whether a command has run there.
+    pub(super) was_there: bool,
+}
+
 /// Finds the directory for a call. A named one must exist; one that vanished under the session gives way to the nearest
 /// directory above it, with a warning.
 pub(super) fn directory(
     transport: &dyn Transport,
     named: Option<&str>,
     state: &SessionState,
-    start: &Path,
+    start: Start<'_>,
     home: Option<&Path>,
 ) -> Result<Directory, Error> {
-    let stands = state.cwd.as_deref().unwrap_or(start);
+    let stands = state.cwd.as_deref().unwrap_or(start.path);
     if let Some(cwd) = named {
         if cwd.contains('\0') {
             let message = "the working directory holds a NUL character";
@@ -38,7 +46,7 @@ pub(super) fn directory(
         let error = Error::new(ErrorKind::BAD_CWD, message).not_started();
         return Err(error.with_hint("name a directory that exists where the command runs"));
     }
-    if state.cwd.is_none() && !transport.is_directory(stands) {
+    if state.cwd.is_none() && !start.was_there && !transport.is_directory(stands) {
         let message = format!(
             "the directory `{}`, in which the session starts, does not exist or cannot be entered",
             stands.display()

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::begin::{Begun, LOGIN_LOCK, ended_early};
 use super::environ::{StripList, check_name, compose};
 use super::launch::{Handed, Input, Kept, Plan, ended, random};
 use super::login::Login;
-use super::place::{Directory, directory};
+use super::place::{Directory, Start, directory};
 use super::record::prune;
 use super::remember::{Given, is_identifier};
 use super::session_cgroups::SessionCgroups;
@@ -78,6 +78,8 @@ pub struct ShellEnvironment<T> {
     cgroups: OnceLock<Option<SessionCgroups>>,
     /// Whether its login files are not to be read any more, also where the state does not say so.
     pub(super) begun: AtomicBool,
+    /// Whether a command has run in the directory in which the session starts, so that this was there.
+    stood: AtomicBool,
     /// Holds the channel's directory where nothing is kept on disk.
     _scratch: Option<tempfile::TempDir>,
 }
@@ -107,10 +109,10 @@ impl<T: Transport> ShellEnvironment<T> {
             Error::new(ErrorKind::IO, message).not_started()
         })?;
         let store = Store::new(options.state_dir.clone());
-        let begun = AtomicBool::new(false);
+        let (begun, stood) = (AtomicBool::new(false), AtomicBool::new(false));
         let kept = Arc::default();
         let cgroups = OnceLock::new();
-        Ok(Self { transport, options, shell, store, channel, kept, cgroups, begun, _scratch: scratch })
+        Ok(Self { transport, options, shell, store, channel, kept, cgroups, begun, stood, _scratch: scratch })
     }
 
     /// The cgroups of its calls. None where there can be none.
@@ -175,9 +177,10 @@ impl<T: Transport> Environment for ShellEnvironment<T> {
         let limit = Instant::now().checked_add(self.options.timeout);
         let deadline = io.deadline().or(limit).unwrap_or_else(Instant::now);
         let (mut state, damaged): (Arc<SessionState>, _) = self.store.load();
-        let start = &self.options.cwd;
+        let start = Start { path: &self.options.cwd, was_there: self.stood.load(Ordering::Relaxed) };
         let Directory { path: cwd, vanished } =
             directory(&self.transport, request.cwd.as_deref(), &state, start, self.home())?;
+        self.stood.fetch_or(cwd == *start.path, Ordering::Relaxed);
         let mark = mark(Some(&request.call_id));
         let begun =
             if request.skips_login() { Begun::Before } else { self.begin(&state, &mark, io, deadline) };

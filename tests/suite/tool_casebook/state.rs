@@ -46,6 +46,9 @@ fn o_15_an_awkward_environment(road: Road) {
     case.x("echo ok", 0, "ok");
     case.ends(&case.bg("echo ok", &json!({})), 0, "ok\n");
     case.x("greet you; echo \"$PATH\"", 0, "hi you\n/nowhere");
+    // Nor do the tools mind it, which run programs of their own.
+    case.write("awkward", "x\n");
+    assert_eq!(case.read("awkward")["content"], "1|x");
     case.x("export PATH=/usr/bin:/bin", 0, "");
     case.x("env 'X.Y=1' DOTTED=d sh -c 'echo \"[$DOTTED]\"'", 0, "[d]");
     case.x("env | grep -c '^X.Y=' ; ls >/dev/null && echo fine", 0, "0\nfine");

@@ -26,9 +26,9 @@ pub(super) fn outcome(script: Script<'_>, ran: Ran, session: &Session) -> Outcom
         printed(&mut output, taken);
     }
     if let Some(Taken { kept, .. }) = ran.errors {
+        let whole = kept.whereabouts().map(|whereabouts| format!("; {whereabouts}"));
         output.stderr = kept.text;
         if kept.omitted > 0 {
-            let whole = kept.path.map(|path| format!("; all of it is in `{}`", path.display()));
             output.warn(&format!(
                 "{} of {} bytes of the standard error are left out{}",
                 kept.omitted,

@@ -69,7 +69,8 @@ impl Globs {
     /// Returns patterns for names, one on each line, of which whatever fits must fit one; an empty text if nothing is known.
     pub(super) fn names(&self) -> String {
         let names: Option<Vec<&str>> = self.wanted.iter().map(|glob| glob.name.as_deref()).collect();
-        names.unwrap_or_default().join("\n")
+        // Ripgrep takes a colon for its own.
+        names.unwrap_or_default().join("\n").replace(':', "?")
     }
 }
 
@@ -247,6 +248,7 @@ mod tests {
             ("src/", ""),
             ("!*.rs", ""),
             ("*.js,!*.min.js", "*.js"),
+            ("a:b.*", "a?b.*"),
         ] {
             assert_eq!(Globs::new(globs).unwrap().names(), names, "{globs}");
         }

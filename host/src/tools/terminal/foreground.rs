@@ -140,6 +140,7 @@ impl Command<'_> {
 /// Adds what the command has printed.
 fn printed(output: &mut Outcome, taken: Taken, session: &Session) {
     let Taken { kept, characters } = taken;
+    let whereabouts = kept.whereabouts();
     output.output = kept.text;
     output.warnings.extend(kept.warnings);
     if kept.omitted == 0 {
@@ -148,14 +149,14 @@ fn printed(output: &mut Outcome, taken: Taken, session: &Session) {
     output.output_total_chars = Some(characters);
     let shown = kept.total - kept.omitted;
     let mut note = format!("{shown} of {} bytes are shown: the beginning and the end", kept.total);
-    if let Some(path) = kept.path {
+    if let Some((path, whereabouts)) = kept.path.zip(whereabouts) {
         let path = path.to_string_lossy().into_owned();
         let where_it_is = if runs_here(session) {
             ""
         } else {
             " on Hostel's own machine, which commands and `read_file` do not see (by MCP it is the resource `hostel://output/` with the file's name)"
         };
-        note = format!("{note}; all of it is in `{path}`{where_it_is}");
+        note = format!("{note}; {whereabouts}{where_it_is}");
         output.full_output_path = Some(path);
     }
     output.truncation_note = Some(note);

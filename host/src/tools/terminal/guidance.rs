@@ -9,7 +9,7 @@ use super::guess;
 use super::servers::is_server;
 use crate::policy::commands::{Commands, commands};
 use crate::policy::lexer::lex;
-use crate::policy::token::Kind;
+use crate::policy::token::{Kind, Token};
 use crate::tools::tool::Failure;
 
 /// Programs that take a command away from its shell.
@@ -47,7 +47,8 @@ fn look(command: &str) -> (Vec<Called>, bool) {
 }
 
 fn detaches(called: &Called) -> bool {
-    DETACHING.contains(&called.name.as_str())
+    let asks = |word: &String| matches!(word.as_str(), "--help" | "--version");
+    DETACHING.contains(&called.name.as_str()) && !called.arguments.first().is_some_and(asks)
 }
 
 fn leaves(name: &str) -> Failure {
@@ -73,12 +74,16 @@ fn programs(found: &Commands, source: &str) -> Vec<Called> {
     found.simple.iter().filter_map(|simple| called(simple, source)).collect()
 }
 
-/// Returns whether a text that is understood puts a command in the background.
+/// Returns whether a text that is understood puts a command in the background, and leaves it there: one that is waited for or ended further on is
+/// the text's own affair.
 fn has_background(source: &str) -> bool {
-    let is_background = |token: &crate::policy::token::Token| {
-        token.kind == Kind::Operator && source.get(token.span.clone()) == Some("&")
-    };
-    lex(source).is_ok_and(|tokens| tokens.iter().any(is_background))
+    let Ok(tokens) = lex(source) else { return false };
+    let text = |token: &Token| source.get(token.span.clone()).unwrap_or_default();
+    let is_background = |token: &Token| token.kind == Kind::Operator && text(token) == "&";
+    let sees_to_it =
+        |token: &Token| matches!(token.kind, Kind::Word(_)) && ["wait", "kill"].contains(&text(token));
+    let last = tokens.iter().rposition(is_background);
+    last.is_some_and(|last| !tokens[last..].iter().any(sees_to_it))
 }
 
 #[cfg(test)]
@@ -106,6 +111,8 @@ mod tests {
             ("cd web && npm run dev 2>&1 | tee log", "`npm run dev`"),
             ("coproc x; nohup y", "`nohup`"),
             ("$[1]; a &", "`&`"),
+            ("wait; a &", "`&`"),
+            ("a & wait; b &", "`&`"),
         ] {
             let message = refused(command).unwrap_or_else(|| panic!("{command}"));
             assert!(message.contains(named), "{command}: {message}");
@@ -131,6 +138,11 @@ mod tests {
             "python3 - <<'E'\nprint(0o755 & 0o777)\nE",
             "echo $((5 & 3)); ((x = 5 & 3))",
             "curl 'http://x/?a=1&b=2'",
+            "sleep 0.1 & wait; echo ok",
+            "f & wait $!",
+            "tail -f x & sleep 1; kill %1",
+            "a & b & wait",
+            "setsid --version; nohup --help",
             "man nohup; which setsid; command -v disown",
             "echo nohup",
             "grep -r 'npm run dev' .",

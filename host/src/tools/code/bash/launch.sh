@@ -127,6 +127,8 @@ end() {
 mask=$(umask)
 umask 077
 place=${TMPDIR:-/tmp}
+# As Python and Node have it.
+test -d "$place" && test -w "$place" || place=/tmp
 why=$(mkdir -- "$place/$name" 2>&1) || fail "$why"
 folder=$place/$name
 read -r rule_size tools_size script_size <<<"$sizes"
