@@ -88,6 +88,22 @@ fn a_full_disk_loses_nothing_that_was_there() {
 }
 
 #[test]
+fn a_full_disk_is_what_is_told_of_it() {
+    let home = Home::new();
+    let script = "cd \"$HOSTEL_HOME\" && hostel exec -- true && { cat /dev/zero > filler 2>/dev/null; true; } && \
+                  hostel process start -- sleep 1; echo \"code $?\"; hostel doctor | grep home; ls state/processes | grep -c proc_";
+    let Some(ran) = on_a_small_disk(&home, script) else { return };
+    let text = ran.text();
+    assert!(
+        text.starts_with("code 1\n") && ran.stderr.contains("No space left on device"),
+        "{text} {}",
+        ran.stderr
+    );
+    // Nothing is left of what could not begin.
+    assert!(text.ends_with("make room on that disk\n0\n"), "{text}");
+}
+
+#[test]
 fn an_output_that_finds_no_room_is_still_shown() {
     let home = Home::new();
     let Some(ran) = on_a_small_disk(&home, "hostel exec --json --max-output 1000 -- 'seq 1 200000'") else {

@@ -1,5 +1,6 @@
 //! `hostel doctor`.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -131,6 +132,12 @@ fn home(home: &Home) -> Row {
             "hostel",
         );
     }
+    if usable(path).is_ok()
+        && let Err(error) = has_room(path)
+    {
+        let line = format!("`{}` cannot be written to: {error}; make room on that disk", path.display());
+        return row(false, "home", line, "hostel");
+    }
     match usable(path) {
         Ok(()) => match flaw(home) {
             None => row(true, "home", path.display().to_string(), "hostel"),
@@ -145,6 +152,11 @@ fn home(home: &Home) -> Row {
             row(false, "home", format!("`{}` cannot be written to: {error}", path.display()), "hostel")
         }
     }
+}
+
+/// Writes a page to a file that has no name, to see whether there is room for one.
+fn has_room(folder: &Path) -> std::io::Result<()> {
+    tempfile::tempfile_in(folder)?.write_all(&[0; 4096])
 }
 
 /// Returns why the home, or the way to it, is not only the user's to write to.

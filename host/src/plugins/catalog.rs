@@ -231,11 +231,14 @@ fn flaw_of_link(path: &Path) -> Option<Problem> {
 }
 
 /// Of two that want one name the first in order is used, and the other says so. Those that the user has enabled come before
-/// all others, so that a folder that was merely dropped in takes nothing away from them.
+/// all others, so that a folder that was merely dropped in takes nothing away from them, and those without a library after all others.
 fn reject_duplicates(candidates: &mut [Candidate]) {
     let mut taken: Vec<(String, &'static str, PathBuf)> = Vec::new();
     let mut order: Vec<&mut Candidate> = candidates.iter_mut().collect();
-    order.sort_by_key(|candidate| candidate.choice != Choice::Enabled || candidate.record.is_none());
+    order.sort_by_cached_key(|candidate| {
+        let is_empty = candidate.found.as_ref().is_none_or(|found| !found.has_library());
+        (candidate.choice != Choice::Enabled || candidate.record.is_none(), is_empty)
+    });
     for candidate in order {
         // What is forbidden needs no names.
         let usable = candidate.problem.is_none() && candidate.choice != Choice::Disabled;
@@ -307,5 +310,11 @@ mod tests {
         assert_eq!(catalog.candidates[3].warnings, ["the folder is called `d`, the plugin `other`"]);
         let reason = catalog.candidates[1].problem.as_ref().unwrap().reason();
         assert!(reason.contains("backend name `shared`") && reason.contains("plugins/a"), "{reason}");
+        // One that could not be used takes no name from one that could.
+        fs::write(home.plugins().join("b/libb.so"), "").unwrap();
+        let catalog = Catalog::scan(&home, &[], &[]);
+        let status =
+            |name: &str| catalog.candidates.iter().find(|found| found.name == name).unwrap().status();
+        assert_eq!((status("a"), status("b")), ("rejected", "not enabled"));
     }
 }

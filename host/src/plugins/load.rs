@@ -148,6 +148,11 @@ impl Discovered {
         Ok(path)
     }
 
+    /// Whether there is a library in the plugin's folder.
+    pub(super) fn has_library(&self) -> bool {
+        self.library().is_ok()
+    }
+
     /// Finds the library in the plugin's folder.
     fn library(&self) -> Result<PathBuf, LoadError> {
         let name = &self.manifest.name;

@@ -115,7 +115,7 @@ impl Folder {
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
             {
-                let mut file = File::options().write(true).open(&path)?;
+                let Ok(mut file) = File::options().write(true).open(&path) else { return Err(error) };
                 file.write_all(&text)?;
                 file.set_len(text.len() as u64)
             }
