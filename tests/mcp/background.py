@@ -101,4 +101,6 @@ async def check_http_resources():
             params = {"uri": "hostel://output/" + re.search(r"/(out-[\w-]+[.]log)", text)[1]}
             text = (await second.ask({"jsonrpc": "2.0", "id": 6, "method": "resources/read", "params": params})).text
             assert "1\\n2\\n3\\n" in text, text[:300]
+            text = (await second.ask({"jsonrpc": "2.0", "id": 7, "method": "resources/list", "params": {}})).text
+            assert params["uri"] in text, text[:300]
         await tool(client, "process", {"action": "kill", "session_id": started["session_id"]})

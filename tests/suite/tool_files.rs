@@ -112,6 +112,14 @@ on_every_backend_by_both_roads! {
         for path in ["/proc/self/environ", "//proc/1/mem", "/proc/self/fd/0", "/dev/stdin", "~/.netrc", "/etc/shadow"] {
             not_read(home, path, "is protected");
         }
+        // Whatever a session calls its home: the user's stays what it is.
+        let user = home.path().display().to_string();
+        for change in ["export HOME=/elsewhere", "unset HOME"] {
+            let _ = home.exec(change).expect(0);
+            not_read(home, &format!("{user}/.netrc"), "is protected");
+            not_written(home, &format!("{user}/.bashrc"), "is protected");
+        }
+        let _ = home.exec(&format!("export HOME='{user}'")).expect(0);
         let _ = home.exec("ln -s /etc etc; ln -s /etc/none none").expect(0);
         for path in ["/etc/x", "etc/x", "none", "/usr/x", "~/.bashrc", "~/.ssh/authorized_keys", "/boot/x"] {
             not_written(home, path, "is protected");

@@ -73,21 +73,37 @@ pub(super) fn list(client: &Client) -> Result<Vec<Resource>, ErrorData> {
             .with_mime_type(TEXT)
     });
     let mut found: Vec<Resource> = logs.collect();
-    let outputs = client.host().world().home.outputs();
-    for name in client.outputs() {
-        // Those that are too old are removed by whoever keeps the next one.
-        let Ok(meta) = std::fs::symlink_metadata(outputs.join(&name)) else { continue };
+    for (name, size) in outputs(client) {
         let resource = Resource::new(format!("{OUTPUT}{name}"), name)
             .with_title("Whole output")
             .with_description(
                 "All that a command has printed, of which its result holds the beginning and the end",
             )
             .with_mime_type(TEXT)
-            .with_size(meta.len());
+            .with_size(size);
         found.push(resource);
     }
     Ok(found)
 }
+
+/// Returns the names and sizes of the whole outputs of the client's task, the oldest first, whoever had the results.
+fn outputs(client: &Client) -> Vec<(String, u64)> {
+    let Ok(outputs) = client.session.outputs() else { return Vec::new() };
+    let prefix = outputs.prefix();
+    let entries = std::fs::read_dir(&outputs.dir).into_iter().flatten().flatten();
+    let kept = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok().filter(|name| name.starts_with(&prefix))?;
+        let meta = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some((meta.modified().ok()?, name, meta.len()))
+    });
+    let mut kept: Vec<_> = kept.collect();
+    kept.sort_unstable();
+    let older = kept.len().saturating_sub(MOST_OUTPUTS);
+    kept.drain(older..).map(|(_, name, size)| (name, size)).collect()
+}
+
+/// How many outputs are listed.
+const MOST_OUTPUTS: usize = 100;
 
 /// Returns the forms of addresses.
 pub(super) fn templates() -> Vec<ResourceTemplate> {

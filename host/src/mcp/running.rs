@@ -69,9 +69,7 @@ impl Running {
             if call.is_cancelled() {
                 return failed("the call was cancelled before it began");
             }
-            let answer = tools::call(&client.session, name, arguments, &call);
-            client.keep_outputs(&answer.value);
-            answer
+            tools::call(&client.session, name, arguments, &call)
         };
         let thread = tokio::spawn(async move {
             // It is never closed.

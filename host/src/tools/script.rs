@@ -105,10 +105,10 @@ impl Script {
     pub fn run_in_time(self, session: &Session, call: &Call) -> Result<Ran, Error> {
         session.prepare()?;
         let text = format!("printf '\\001hostel:tool\\002'\n{}", self.text);
-        // `exec` with a backslash is no alias, and the shell that reads this is gone before ours begins. What the session has made of its `PATH`
-        // keeps no tool from working.
-        let command =
-            format!("PATH=${{PATH-}}${{PATH:+:}}{SYSTEM} \\exec sh -c {}", crate::exec::in_quotes(&text));
+        // `exec` with a backslash is no alias, and the shell that reads this is gone before ours begins. A session whose `PATH` leads nowhere keeps no
+        // tool from working.
+        let path = format!("\\command -v sh >/dev/null 2>&1 || export PATH=\"${{PATH-}}:{SYSTEM}\"");
+        let command = format!("{path}; \\exec sh -c {}", crate::exec::in_quotes(&text));
         let mut request = ExecRequest::new(command);
         request.env = self.env;
         request.stdin = self.stdin;

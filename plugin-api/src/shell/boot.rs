@@ -11,7 +11,8 @@
 //! decides about success: the exit code comes from the kernel.
 //!
 //! The exit code is noted by an expansion, in bash by that of a redirection's word: that is done before anything is opened, so that it counts where
-//! the command has left no descriptors (`ulimit -n 3`), and is neither traced nor seen by a `DEBUG` trap of its.
+//! the command has left no descriptors (`ulimit -n 3`), and is neither traced nor seen by a `DEBUG` trap of its. What fails there is nothing to the command's
+//! `set -e` or its `ERR` trap, hence `|| :`.
 //!
 //! Whatever the trap calls goes by `\builtin`: neither an alias nor a function of the session's then stands in its place. A
 //! function named `builtin` alone would, and so is never brought into a shell.
@@ -65,7 +66,7 @@ const AFTER: &str = r"; { \unset -f builtin; \builtin trap - DEBUG; \builtin set
 
 /// The rest of it, up to what is done if the trap is not ours: then all is written down now, by a subshell, so that the trap finds the shell as the command has left it. Where
 /// that cannot be known, since nothing can be written, it is not tried. A limit on files, which would end us, is the command's.
-const OWN_TRAP: &str = r#"; \builtin trap "" XFSZ; { \builtin printf "\3"; \builtin trap -p EXIT; \builtin printf "\0"; } >>"$__hostel_record"; { IFS= \builtin read -r -d "" __hostel_trap; IFS= \builtin read -r -d "" __hostel_trap; } <"$__hostel_record"; \builtin trap - XFSZ; } >"/dev/null${-:(__hostel_code=$?):0}" 2>&1; case ${__hostel_trap-} in ""|*__hostel_record=*) ;; *) ( \builtin eval -- "#;
+const OWN_TRAP: &str = r#"; \builtin trap "" XFSZ; { \builtin printf "\3"; \builtin trap -p EXIT; \builtin printf "\0"; } >>"$__hostel_record"; { IFS= \builtin read -r -d "" __hostel_trap; IFS= \builtin read -r -d "" __hostel_trap; } <"$__hostel_record"; \builtin trap - XFSZ; } >"/dev/null${-:(__hostel_code=$?):0}" 2>&1 || \builtin :; case ${__hostel_trap-} in ""|*__hostel_record=*) ;; *) ( \builtin eval -- "#;
 
 /// The end, and whichever trap there is.
 const END: &str = r#" ) || \builtin :;; esac; \builtin exit "${__hostel_code-$?}""#;
@@ -106,7 +107,7 @@ const LEAVE_WORD: &str =
     r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=$SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1";
 
 /// What comes once the command of a copy has come to its end: word is left before any trap, since a trap of its own leaves none.
-const AFTER_COPY: &str = r#"; { \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel=$SHELLOPTS/$BASHOPTS; } >"/dev/null${-:(__hostel_code=$?):0}" 2>&1; \builtin exit "${__hostel_code-$?}""#;
+const AFTER_COPY: &str = r#"; { \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel=$SHELLOPTS/$BASHOPTS; } >"/dev/null${-:(__hostel_code=$?):0}" 2>&1 || \builtin :; \builtin exit "${__hostel_code-$?}""#;
 
 /// Returns the arguments of a bash that makes copies of itself: descriptor 3 is what it is told of the session, 4 the builtin, 5 and 6 the
 /// ends of a pipe, 7 the socket. With `cgroups`, 8 is the cgroup in which it makes one for each copy, and their names begin so. In a copy, descriptor 3 is as for a shell that was started.
@@ -126,7 +127,7 @@ pub(super) fn resident_argv(shell: &Shell, cgroups: Option<&str>) -> Vec<OsStrin
 fn posix(record: &OsStr) -> Vec<u8> {
     let dump = [
         // Past functions of these names.
-        b"{ trap '' XFSZ; } 2>/dev/null; { command pwd; command printf '\\0'; command export -p; command printf '\\0end'; } 2>/dev/null >>"
+        b"{ trap '' XFSZ; } 2>/dev/null || :; { command pwd; command printf '\\0'; command export -p; command printf '\\0end'; } 2>/dev/null >>"
             .as_slice(),
         record.as_bytes(),
         b" || :",
@@ -138,9 +139,9 @@ fn posix(record: &OsStr) -> Vec<u8> {
         quote(OsStr::from_bytes(&once)).as_bytes(),
         b" EXIT; __hostel=$(command -p cat <&3; echo .); exec 3<&-; ",
         b"eval \"unset __hostel; ${__hostel%.}\"",
-        b"; case $((__hostel_code=$?))$- in *[xv]*) { set +vx; } 2>/dev/null;; esac; ",
+        b"; case $((__hostel_code=$?))$- in *[xv]*) { set +vx; } 2>/dev/null || :;; esac; ",
         &dump,
-        b"; __hostel_done=1; exit $__hostel_code",
+        b"; __hostel_done=1; exit \"$__hostel_code\"",
     ]
     .concat()
 }

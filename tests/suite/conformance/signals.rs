@@ -68,6 +68,10 @@ fn numbers(s: &Subject) {
         ("ulimit -n 3; (exit 7)", 7),
         ("ulimit -n 3; exit 7", 7),
         ("ulimit -f 0; (exit 7)", 7),
+        // What is ours is nothing to `set -e`.
+        ("set -e; ulimit -f 0; true", 0),
+        ("set -e; exec 2> /dev/null; ulimit -n 3; true", 0),
+        ("IFS=17; (exit 17)", 17),
     ] {
         let ran = s.run(command);
         assert_eq!((ran.code, ran.ended), (code, "exited"), "{command}: {ran:?}");

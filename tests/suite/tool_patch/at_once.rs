@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{apply, assert_holds, in_folder, put, replace};
 
-by_both_roads! { edits_at_once_of_one_file_are_all_made what_is_written_is_judged_and_not_refused }
+by_both_roads! { edits_at_once_of_one_file_are_all_made files_written_at_once_are_all_written what_is_written_is_judged_and_not_refused }
 
 /// A client that makes several calls at once edits one file by more than one of them, and so do several programs.
 fn edits_at_once_of_one_file_are_all_made(road: Road) {
@@ -39,6 +39,18 @@ fn edits_at_once_of_one_file_are_all_made(road: Road) {
         refused.len() == 3 && refused.iter().all(|error| error.contains("is not in `f.txt`")),
         "{made:?}"
     );
+}
+
+/// A whole file does not depend on what somebody else has written just before.
+fn files_written_at_once_are_all_written(road: Road) {
+    let home = in_folder(road);
+    for name in ["new.txt", "new.txt", "other.txt"] {
+        let calls: Vec<Value> =
+            (0..6).map(|number| json!({ "path": name, "content": format!("{number}\n") })).collect();
+        for object in home.tool_at_once("write_file", &calls) {
+            assert!(object["error"].is_null() && object["bytes_written"] == 2, "{object}");
+        }
+    }
 }
 
 // What is the syntax of a file after an edit is told, whatever it is.

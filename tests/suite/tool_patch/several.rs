@@ -13,11 +13,11 @@ use hostel_tests::tools::Road;
 use hostel_tests::{Home, built, by_both_roads, finish, is_root};
 use serde_json::json;
 
-use super::{apply, assert_holds, error, in_folder, patch, put};
+use super::{apply, assert_holds, error, get, in_folder, patch, put};
 
 by_both_roads! {
     what_is_known_to_fail_is_found_before_anything_is_written all_that_was_made_goes_when_a_step_fails
-    what_others_have_written_meanwhile_is_left_alone what_reads_back_otherwise_is_no_success
+    a_link_is_not_what_it_leads_to what_others_have_written_meanwhile_is_left_alone what_reads_back_otherwise_is_no_success
 }
 
 /// A change that would be made first.
@@ -85,6 +85,36 @@ fn what_is_known_to_fail_is_found_before_anything_is_written(road: Road) {
 }
 
 /// As root everything may be written.
+fn a_link_is_not_what_it_leads_to(road: Road) {
+    let home = start(road);
+    let folder = home.path().join("w");
+    put(&home, "one", "one\n");
+    put(&home, "hard", "h\n");
+    std::os::unix::fs::symlink("one", folder.join("alias")).unwrap();
+    fs::hard_link(folder.join("hard"), folder.join("hard2")).unwrap();
+    let change = "@@\n-one\n+two\n";
+    for patch in [
+        format!("*** Update File: one\n{change}*** Delete File: alias\n"),
+        format!("*** Update File: one\n{change}*** Update File: alias\n*** Move to: other\n"),
+        format!("*** Delete File: alias\n*** Update File: one\n{change}"),
+        "*** Delete File: alias\n*** Add File: alias\n+new\n".to_owned(),
+        "*** Update File: hard\n@@\n-h\n+H\n*** Delete File: hard2\n".to_owned(),
+    ] {
+        let object = super::patch(&home, &json!({ "mode": "patch", "patch": patch }));
+        assert!(object["success"] == false && error(&object).contains("name"), "{patch}: {object}");
+        assert_eq!((get(&home, "one"), get(&home, "hard")), (b"one\n".to_vec(), b"h\n".to_vec()));
+    }
+    // Two names of one file are changed as one.
+    let both = "*** Update File: hard\n@@\n-h\n+1\n*** Update File: hard2\n@@\n-1\n+2\n";
+    let object = apply(&home, both);
+    assert_eq!((&object["success"], get(&home, "hard")), (&true.into(), b"2\n".to_vec()), "{object}");
+    let object = apply(&home, "*** Delete File: alias\n");
+    assert!(object["success"] == true && folder.join("alias").symlink_metadata().is_err(), "{object}");
+    let again = format!("*** Delete File: one\n*** Add File: {}/one\n+anew\n", folder.display());
+    let object = apply(&home, &again);
+    assert_eq!((&object["success"], get(&home, "one")), (&true.into(), b"anew\n".to_vec()), "{object}");
+}
+
 #[test]
 fn rights_are_looked_at_before_anything_is_written() {
     if !is_root() {

@@ -63,6 +63,10 @@ impl Digest {
 pub(in crate::tools) struct Loaded {
     /// Where it is in the sandbox: absolute, and without links.
     pub(in crate::tools) path: String,
+    /// The same, but for a last link, which is not followed.
+    pub(in crate::tools) called: String,
+    /// Which of all files it is, if it has several names.
+    pub(in crate::tools) which: Option<String>,
     /// What it holds.
     pub(in crate::tools) bytes: Vec<u8>,
     /// What tells this state of it from others.
@@ -123,10 +127,12 @@ impl<'a> Files<'a> {
         let script = self.script(LOAD, path, Doing::Reading)?.var("HOSTEL_MOST", MOST.to_string());
         let ran = self.run(script)?;
         let mut fields = asked.answer(&ran)?;
-        let (Some(file), Some(bytes)) = (fields.text(), whole(&ran, &fields)) else {
+        let (Some(path), Some(called), Some(which)) = (fields.text(), fields.text(), fields.text()) else {
             return Err(asked.garbled(&ran));
         };
-        Ok(Loaded { path: file, digest: Digest::of(bytes), bytes: bytes.to_vec() })
+        let Some(bytes) = whole(&ran, &fields) else { return Err(asked.garbled(&ran)) };
+        let which = Some(which).filter(|which| !which.is_empty());
+        Ok(Loaded { path, called, which, digest: Digest::of(bytes), bytes: bytes.to_vec() })
     }
 
     /// Writes a file as a whole. Until it is written, the old one is there, whole; folders that are missing above it are
@@ -249,7 +255,8 @@ impl<'a> Files<'a> {
             .var("HOSTEL_PATH", path)
             .var("HOSTEL_RULES", doing.rules())
             .var("HOSTEL_OWN", own)
-            .var("HOSTEL_OWN_REAL", own_real))
+            .var("HOSTEL_OWN_REAL", own_real)
+            .var("HOSTEL_USER_HOME", dirs::home_dir().unwrap_or_default().to_string_lossy()))
     }
 
     /// Notes what the session knows of files.

@@ -35,7 +35,7 @@ mod syntax;
 mod text;
 mod write_file;
 
-pub(super) use access::{Before, Digest, Files, Need};
+pub(super) use access::{Before, Digest, Files, Loaded, Need};
 pub(super) use error::FileError;
 pub(super) use lint::{Lint, linted};
 pub(super) use protected::{hidden_beside, own_home};

@@ -8,7 +8,8 @@ def fault(source):
     try:
         compile(source, "file", "exec", 0, True)
     except SyntaxError as error:
-        return "line %s: %s" % (error.lineno, error.msg), error.msg, (error.text or "").strip()
+        where = "line %s: " % error.lineno if error.lineno else ""
+        return where + str(error.msg), error.msg, (error.text or "").strip()
     except ValueError as error:
         return str(error), str(error), ""
     except (RecursionError, MemoryError, OverflowError):

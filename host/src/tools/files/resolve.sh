@@ -31,21 +31,31 @@ home=${HOME:-}
 bare "$(real "${home:-/}")"
 real_home=$bare
 
+# Sets `account` to the home of whoever runs this, whatever the session has made of `HOME`. HOSTEL_USER_HOME is that of Hostel's user.
+account=
+me=$(id -u 2>/dev/null)
+while IFS=: read -r account_name account_pass account_id account_group account_about account_home account_shell; do
+    if test -n "$me" && test "$account_id" = "$me"; then
+        account=$account_home
+        break
+    fi
+done 2>/dev/null </etc/passwd
+
 # Refuses if a rule says so. A line of HOSTEL_RULES is `-` or `+` and a pattern, whose `~/` stands for the home and `@/` for a home
 # of Hostel's; the first that fits counts. After a line `=` others are asked, whatever those before it say.
 judge() {
     judged=$1
     set -- "$judged"
-    if test -n "$home"; then
-        for place in "${home%/}" "${real_home%/}"; do
-            case $judged in
-            "$place"/*) set -- "$@" "~/${judged#"$place"/}" ;;
-            esac
-            case $judged in
-            "$place"/.hostel/*) set -- "$@" "@/${judged#"$place"/.hostel/}" ;;
-            esac
-        done
-    fi
+    for place in ${home:+"${home%/}" "${real_home%/}"} "${account%/}" "${HOSTEL_USER_HOME%/}"; do
+        # That nobody has a home of, and who has all.
+        test -n "$place" || test -n "$home" || continue
+        case $judged in
+        "$place"/*) set -- "$@" "~/${judged#"$place"/}" ;;
+        esac
+        case $judged in
+        "$place"/.hostel/*) set -- "$@" "@/${judged#"$place"/.hostel/}" ;;
+        esac
+    done
     for place in "$HOSTEL_OWN" "$HOSTEL_OWN_REAL"; do
         case $judged in
         "$place"/*) set -- "$@" "@/${judged#"$place"/}" ;;

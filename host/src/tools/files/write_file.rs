@@ -128,7 +128,7 @@ impl Old {
         let nothing =
             |before| Self { before, text: None, bytes: Vec::new(), state: None, form: Form::default() };
         match files.load(path) {
-            Ok(Loaded { path, bytes, digest }) => Ok(Self {
+            Ok(Loaded { path, bytes, digest, .. }) => Ok(Self {
                 state: Some((path, State::from(&digest))),
                 before: Before::Is(digest),
                 text: Text::decode(&bytes),
@@ -159,19 +159,30 @@ impl Old {
     }
 }
 
+/// How often writing is begun while others write the same file. Each time one of them has been at it, so that is many.
+const ROUNDS: usize = 32;
+
 fn write(session: &Session, input: &Input, call: &Call) -> Result<Output, Failure> {
     let Input { path, content, .. } = input;
     let files = Files::new(session, call);
-    let old = Old::load(&files, path)?;
-    let lint = checked(path, content, &old)?;
-    let warning = old.state.as_ref().and_then(|(file, state)| {
-        let reads = session.memory.reads.lock().unwrap_or_else(PoisonError::into_inner);
-        reads.has_changed(file, state).then(|| {
-            format!("`{path}` had been changed by something else since this session last saw it: that is overwritten")
-        })
-    });
-    let bytes = old.encode(content);
-    let stored = files.store(path, &bytes, old.before)?;
+    let mut left = ROUNDS;
+    let (old, bytes, lint, warning, stored) = loop {
+        let old = Old::load(&files, path)?;
+        let lint = checked(path, content, &old)?;
+        let warning = old.state.as_ref().and_then(|(file, state)| {
+            let reads = session.memory.reads.lock().unwrap_or_else(PoisonError::into_inner);
+            reads.has_changed(file, state).then(|| {
+                format!("`{path}` had been changed by something else since this session last saw it: that is overwritten")
+            })
+        });
+        let bytes = old.encode(content);
+        match files.store(path, &bytes, old.before.clone()) {
+            Ok(stored) => break (old, bytes, lint, warning, stored),
+            // Somebody else has written it meanwhile. What it is to hold hardly depends on that.
+            Err(FileError::Changed(_) | FileError::Exists(_)) if left > 1 => left -= 1,
+            Err(error) => return Err(error.into()),
+        }
+    };
     // Only once the file is written, since it takes its time.
     let lint = lint.unwrap_or_else(|| lint::python(&files, &bytes, &old.bytes));
     Ok(Output {

@@ -16,6 +16,8 @@ use crate::tools::Failure;
 /// How a file was.
 pub(super) struct Origin<D> {
     pub(super) path: String,
+    /// The same in full, a last link not followed.
+    called: String,
     pub(super) bytes: Vec<u8>,
     pub(super) digest: D,
 }
@@ -30,8 +32,32 @@ pub(super) struct File<D> {
     names: Vec<String>,
     /// All that it was called.
     former: Vec<String>,
+    /// Where its contents are, which is elsewhere if it was called by a link, and which of all files it is, if it has several names.
+    contents: Vec<String>,
+    /// What else the patch calls it: other links, or other names.
+    others: Vec<String>,
     /// What it holds now; none if it is gone.
     pub(super) now: Option<Vec<u8>>,
+}
+
+impl<D> File<D> {
+    /// One that is not there yet.
+    fn new(path: &str, contents: Vec<u8>) -> Self {
+        Self {
+            origin: None,
+            path: path.to_owned(),
+            names: vec![plain(path)],
+            former: Vec::new(),
+            contents: Vec::new(),
+            others: Vec::new(),
+            now: Some(contents),
+        }
+    }
+
+    /// Whether it has another name for the same contents, which is not in the patch's hand.
+    fn is_shared(&self) -> bool {
+        self.contents.iter().any(|place| !self.names.contains(place) && !self.former.contains(place))
+    }
 }
 
 /// What is at a path by now.
@@ -63,11 +89,9 @@ impl<'a, S: Store> Desk<'a, S> {
         let there = self.there(section, path)?;
         match (&section.action, there) {
             (Action::Add(contents), There::Nothing) => {
-                let names = vec![plain(path)];
-                let now = Some(contents.clone().into_bytes());
-                self.files.push(File { origin: None, path: path.clone(), names, former: Vec::new(), now });
+                self.files.push(File::new(path, contents.clone().into_bytes()));
             }
-            (Action::Add(contents), There::Former(file)) => self.add_again(file, path, contents),
+            (Action::Add(contents), There::Former(file)) => self.add_again(section, file, contents)?,
             (Action::Add(_), There::File(_)) => {
                 let hint = "use `*** Update File: ` to change it, or `write_file` to replace all of it";
                 return Err(Problem::new(
@@ -77,6 +101,7 @@ impl<'a, S: Store> Desk<'a, S> {
                 ));
             }
             (Action::Delete, There::File(file)) => {
+                self.alone(section, file)?;
                 let file = &mut self.files[file];
                 file.former.append(&mut file.names);
                 file.now = None;
@@ -84,6 +109,7 @@ impl<'a, S: Store> Desk<'a, S> {
             (Action::Update { to, hunks }, There::File(file)) => {
                 self.change(section, file, hunks)?;
                 if let Some(to) = to {
+                    self.alone(section, file)?;
                     self.rename(section, file, to)?;
                 }
             }
@@ -103,7 +129,8 @@ impl<'a, S: Store> Desk<'a, S> {
     /// Finds what is at a path after the sections so far.
     fn there(&mut self, section: &Section, path: &str) -> Result<There, Problem> {
         let known = |files: &[File<S::Digest>], name: &String| {
-            let file = files.iter().position(|file| file.names.contains(name)).map(There::File);
+            let named = |file: &File<S::Digest>| file.names.contains(name) || file.others.contains(name);
+            let file = files.iter().position(named).map(There::File);
             file.or_else(|| files.iter().rposition(|file| file.former.contains(name)).map(There::Former))
         };
         let name = plain(path);
@@ -116,40 +143,76 @@ impl<'a, S: Store> Desk<'a, S> {
             near: None,
         };
         let Some(held) = self.store.load(path).map_err(failed)? else { return Ok(There::Nothing) };
-        let resolved = plain(&held.path);
-        if let Some(there) = known(&self.files, &resolved) {
+        let called = plain(&held.called);
+        if let Some(there) = known(&self.files, &called) {
             return Ok(there);
         }
+        let contents: Vec<String> = std::iter::once(plain(&held.path)).chain(held.which).collect();
+        if let Some(same) =
+            self.files.iter().position(|file| file.contents.iter().any(|place| contents.contains(place)))
+        {
+            let file = &mut self.files[same];
+            file.others.extend([name, called]);
+            // Where it has gone, nothing is known of what the other name leads to.
+            if file.now.is_some() && file.former.is_empty() {
+                return Ok(There::File(same));
+            }
+            return Err(self.entangled(section, same));
+        }
         let now = Some(held.bytes.clone());
-        let origin = Some(Origin { path: path.to_owned(), bytes: held.bytes, digest: held.digest });
-        let names = vec![name, resolved];
-        self.files.push(File { origin, path: path.to_owned(), names, former: Vec::new(), now });
+        let (path, called_so) = (path.to_owned(), called.clone());
+        let origin =
+            Some(Origin { path: path.clone(), called: called_so, bytes: held.bytes, digest: held.digest });
+        let (names, former, others) = (vec![name, called], Vec::new(), Vec::new());
+        self.files.push(File { origin, path, names, former, contents, others, now });
         Ok(There::File(self.files.len() - 1))
     }
 
+    /// Fails if a file is also called something else in the patch: that would be left without it, or with what was to go.
+    fn alone(&self, section: &Section, file: usize) -> Result<(), Problem> {
+        if self.files[file].others.is_empty() { Ok(()) } else { Err(self.entangled(section, file)) }
+    }
+
+    fn entangled(&self, section: &Section, file: usize) -> Problem {
+        let File { origin, path: now, .. } = &self.files[file];
+        let first = origin.as_ref().map_or(now, |origin| &origin.path);
+        let message = if plain(first) == plain(&section.path) {
+            format!(
+                "`{first}` is one of several names of a file: what is made anew under it would be the others' too"
+            )
+        } else {
+            let other = &section.path;
+            format!(
+                "`{other}` and `{first}` are names of one file: deleting or moving one changes what the other means"
+            )
+        };
+        Problem::new(section, &message, "do that in a patch of its own")
+    }
+
     /// Makes a file where one was before in this patch.
-    fn add_again(&mut self, former: usize, path: &str, contents: &str) {
-        let now = Some(contents.as_bytes().to_vec());
+    fn add_again(&mut self, section: &Section, former: usize, contents: &str) -> Result<(), Problem> {
+        let path = &section.path;
+        let now = contents.as_bytes().to_vec();
         let file = &mut self.files[former];
         // What is removed and made anew is written over, so that it stays what it is but for its contents.
-        if file.now.is_none() && file.origin.as_ref().is_none_or(|origin| plain(&origin.path) == plain(path))
-        {
-            if plain(&file.path) == plain(path) {
+        let is_origin =
+            |origin: &Origin<_>| [plain(&origin.path), origin.called.clone()].contains(&plain(path));
+        if file.now.is_none() && file.origin.as_ref().is_none_or(is_origin) {
+            if file.is_shared() {
+                return Err(self.entangled(section, former));
+            }
+            let first = file.origin.as_ref().map_or(path, |origin| &origin.path).clone();
+            if plain(&file.path) == plain(&first) {
                 file.names.append(&mut file.former);
             } else {
-                file.names.push(plain(path));
-                path.clone_into(&mut file.path);
+                file.names.extend([plain(path), plain(&first)]);
+                file.path = first;
             }
-            file.now = now;
+            file.now = Some(now);
         } else {
-            self.files.push(File {
-                origin: None,
-                path: path.to_owned(),
-                names: vec![plain(path)],
-                former: Vec::new(),
-                now,
-            });
+            self.files.push(File::new(path, now));
         }
+        Ok(())
     }
 
     fn change(&mut self, section: &Section, file: usize, hunks: &[Hunk]) -> Result<(), Problem> {

@@ -65,9 +65,13 @@ impl MemoryStore {
         self.changes.get()
     }
 
-    fn resolve(&self, path: &str) -> String {
+    fn absolute(path: &str) -> String {
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/w/{path}") };
-        let path = super::paths::plain(&path);
+        super::paths::plain(&path)
+    }
+
+    fn resolve(&self, path: &str) -> String {
+        let path = Self::absolute(path);
         self.links.borrow().get(&path).cloned().unwrap_or(path)
     }
 
@@ -118,13 +122,18 @@ impl Store for MemoryStore {
     }
 
     fn load(&self, path: &str) -> Result<Option<Held<u64>>, String> {
+        let called = Self::absolute(path);
         let path = self.resolve(path);
         if path.ends_with("/folder") {
             return Err(format!("`{path}` is a folder"));
         }
         let files = self.files.borrow();
-        let held =
-            |bytes: &Vec<u8>| Held { path: path.clone(), bytes: bytes.clone(), digest: Self::digest(bytes) };
+        // Files that are called so are one.
+        let which = path.contains("hard").then(|| "1:7".to_owned());
+        let held = |bytes: &Vec<u8>| {
+            let digest = Self::digest(bytes);
+            Held { path: path.clone(), called, which, bytes: bytes.clone(), digest }
+        };
         Ok(files.get(&path).map(held))
     }
 

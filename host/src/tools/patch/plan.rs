@@ -84,7 +84,7 @@ fn finish<S: Store>(desk: Desk<S>, first: &Section) -> Result<Plan<S::Digest>, P
                 plan.deleted.push(path.clone());
                 removals.push(Step::Remove { path, digest });
             }
-            (Some(Origin { path: from, bytes: old, digest }), Some(bytes)) => {
+            (Some(Origin { path: from, bytes: old, digest, .. }), Some(bytes)) => {
                 let moved = plain(&from) != plain(&path);
                 if moved {
                     plan.created.push(path.clone());
@@ -249,5 +249,32 @@ mod tests {
         let plan = planned(&store, &patch).unwrap();
         carry_out(&store, &plan.steps).unwrap();
         assert_eq!(store.all()[0].1, "ONE\nTWO\n");
+    }
+
+    #[test]
+    fn one_of_several_names_is_not_taken_away_beside_a_change_of_the_other() {
+        let store = MemoryStore::with(&[("a", "one\n"), ("hard1", "h\n"), ("hard2", "h\n")]);
+        store.link("link", "a");
+        let (change, changed) = ("@@\n-one\n+ONE\n", "*** Update File: ");
+        for patch in [
+            format!("{changed}a\n{change}*** Delete File: link\n"),
+            format!("{changed}link\n{change}*** Delete File: a\n"),
+            format!("{changed}a\n{change}{changed}link\n*** Move to: other\n"),
+            format!("*** Delete File: link\n{changed}a\n{change}"),
+            "*** Delete File: link\n*** Add File: link\n+new\n".to_owned(),
+            format!("{changed}a\n*** Move to: b\n{change}*** Delete File: link\n"),
+            "*** Update File: hard1\n@@\n-h\n+H\n*** Delete File: hard2\n".to_owned(),
+        ] {
+            let problem = planned(&store, &patch).map(drop).unwrap_err();
+            assert!(problem.failure.line().contains("name"), "{patch}: {problem:?}");
+        }
+        // Each alone can go, and by another spelling it is the same.
+        let alone = planned(&store, "*** Delete File: link\n").unwrap();
+        assert_eq!(alone.steps.len(), 1);
+        let again = planned(&store, "*** Delete File: a\n*** Add File: /w/a\n+two\n").unwrap();
+        carry_out(&store, &again.steps).unwrap();
+        assert_eq!(store.all()[0], ("/w/a".to_owned(), "two\n".to_owned()));
+        let both = "*** Update File: hard1\n@@\n-h\n+1\n*** Update File: hard2\n@@\n-1\n+2\n";
+        assert_eq!(planned(&store, both).unwrap().steps.len(), 1);
     }
 }

@@ -2,12 +2,16 @@
 //!
 //! What a patch comes to is worked out and tested without a sandbox, so it knows files only by what stands here.
 
-use super::files::{Before, Digest, FileError, Files, Need};
+use super::files::{Before, Digest, FileError, Files, Loaded, Need};
 
 /// A file as it was read.
 pub(super) struct Held<D> {
     /// Where it is, links followed.
     pub(super) path: String,
+    /// The same, but for a last link, which is not followed.
+    pub(super) called: String,
+    /// Which of all files it is, if it has several names.
+    pub(super) which: Option<String>,
     /// What it holds.
     pub(super) bytes: Vec<u8>,
     /// What tells that state of it from others.
@@ -70,7 +74,9 @@ impl Store for Files<'_> {
 
     fn load(&self, path: &str) -> Result<Option<Held<Digest>>, String> {
         match Files::load(self, path) {
-            Ok(loaded) => Ok(Some(Held { path: loaded.path, bytes: loaded.bytes, digest: loaded.digest })),
+            Ok(Loaded { path, called, which, bytes, digest }) => {
+                Ok(Some(Held { path, called, which, bytes, digest }))
+            }
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error.to_string()),
         }

@@ -69,9 +69,13 @@ impl Globs {
     /// Returns patterns for names, one on each line, of which whatever fits must fit one; an empty text if nothing is known.
     pub(super) fn names(&self) -> String {
         let names: Option<Vec<&str>> = self.wanted.iter().map(|glob| glob.name.as_deref()).collect();
-        // Ripgrep takes a colon for its own.
-        names.unwrap_or_default().join("\n").replace(':', "?")
+        plainer(&names.unwrap_or_default().join("\n"))
     }
+}
+
+/// Returns patterns without the colons that ripgrep takes for its own.
+fn plainer(patterns: &str) -> String {
+    patterns.replace(':', "?")
 }
 
 impl Glob {
@@ -179,7 +183,7 @@ impl Wanted {
             Self::Containing(text) if text.is_empty() || text.contains(['/', ']', '}', '!', '\n']) => {
                 String::new()
             }
-            Self::Containing(text) => format!("*{text}*"),
+            Self::Containing(text) => format!("*{}*", plainer(text)),
         }
     }
 }
@@ -261,5 +265,6 @@ mod tests {
         assert!(wanted("tests/a", "x/tests/a.py") && wanted("", "x"));
         assert!(wanted("/data/x", "x/y") && wanted("*.py", "a/b.py") && !wanted("*.py", "a.pyc"));
         assert_eq!(Wanted::new("test").unwrap().names(), "*test*");
+        assert_eq!(Wanted::new("a:b.txt").unwrap().names(), "*a?b.txt*");
     }
 }

@@ -9,7 +9,7 @@ use super::guess;
 use super::servers::is_server;
 use crate::policy::commands::{Commands, commands};
 use crate::policy::lexer::lex;
-use crate::policy::token::{Kind, Token};
+use crate::policy::token::Kind;
 use crate::tools::tool::Failure;
 
 /// Programs that take a command away from its shell.
@@ -74,17 +74,33 @@ fn programs(found: &Commands, source: &str) -> Vec<Called> {
     found.simple.iter().filter_map(|simple| called(simple, source)).collect()
 }
 
-/// Returns whether a text that is understood puts a command in the background, and leaves it there: one that is waited for or ended further on is
-/// the text's own affair.
+/// Returns whether a text that is understood puts a command in the background, and leaves it there: one that is waited for or ended further on, by the
+/// same shell, is the text's own affair.
 fn has_background(source: &str) -> bool {
     let Ok(tokens) = lex(source) else { return false };
-    let text = |token: &Token| source.get(token.span.clone()).unwrap_or_default();
-    let is_background = |token: &Token| token.kind == Kind::Operator && text(token) == "&";
-    let sees_to_it =
-        |token: &Token| matches!(token.kind, Kind::Word(_)) && ["wait", "kill"].contains(&text(token));
-    let last = tokens.iter().rposition(is_background);
-    last.is_some_and(|last| !tokens[last..].iter().any(sees_to_it))
+    let text =
+        |at: usize| tokens.get(at).and_then(|token| source.get(token.span.clone())).unwrap_or_default();
+    let is_operator = |at: usize| tokens.get(at).is_some_and(|token| token.kind == Kind::Operator);
+    let depth = |at: usize| {
+        let parentheses = (0..at).filter(|at| is_operator(*at));
+        parentheses.map(|at| i32::from(text(at) == "(") - i32::from(text(at) == ")")).sum::<i32>()
+    };
+    let lone: Vec<usize> = (0..tokens.len()).filter(|at| is_operator(*at) && text(*at) == "&").collect();
+    let Some(last) = lone.last() else { return false };
+    let begins = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| tokens.get(at)).map(|token| token.kind);
+        before == Some(Kind::Newline)
+            || matches!(before, Some(Kind::Operator) if [";", "&", "&&"].contains(&text(at - 1)))
+    };
+    // What is done only under a condition may not be done.
+    let certain = tokens[*last..].iter().enumerate().map(|(past, _)| last + past);
+    let mut certain = certain.take_while(|at| !(begins(*at) && CONDITIONS.contains(&text(*at))));
+    let sees_to_it = |at: usize| ["wait", "kill"].contains(&text(at)) && begins(at) && depth(at) == 0;
+    !(lone.iter().all(|at| depth(*at) == 0) && certain.any(sees_to_it))
 }
+
+/// What begins a part of a text that may be passed over.
+const CONDITIONS: [&str; 5] = ["if", "while", "until", "case", "for"];
 
 #[cfg(test)]
 mod tests {
@@ -113,6 +129,12 @@ mod tests {
             ("$[1]; a &", "`&`"),
             ("wait; a &", "`&`"),
             ("a & wait; b &", "`&`"),
+            ("a & echo wait for it", "`&`"),
+            ("(while :; do sleep 9; done) & echo kill", "`&`"),
+            ("( a & ) & wait", "`&`"),
+            ("(a &) ; wait", "`&`"),
+            ("a & if false; then wait; fi", "`&`"),
+            ("a & (wait)", "`&`"),
         ] {
             let message = refused(command).unwrap_or_else(|| panic!("{command}"));
             assert!(message.contains(named), "{command}: {message}");
@@ -142,6 +164,8 @@ mod tests {
             "f & wait $!",
             "tail -f x & sleep 1; kill %1",
             "a & b & wait",
+            "for x in 1 2; do a $x & done; wait",
+            "a &\nwait\necho $?",
             "setsid --version; nohup --help",
             "man nohup; which setsid; command -v disown",
             "echo nohup",
