@@ -77,7 +77,8 @@ fn writer(record: &str, condition: &str) -> String {
     // A line of this script would count as one of the command's.
     let lines = |text: &str| text.split('\n').map(quoted).collect::<Vec<_>>().join("$'\\n'");
     let end = "; \\builtin printf end; } 2>/dev/null >>\"$__hostel_record\" || \\builtin :";
-    let second = ["; } >/dev/null 2>&1\n{ ", condition, SECOND, &quoted(FUNCTIONS), end].concat();
+    let second =
+        ["; } >/dev/null 2>&1 || \\builtin :\n{ ", condition, SECOND, &quoted(FUNCTIONS), end].concat();
     let (first, second) = (lines(FIRST), lines(&second));
     format!("{first}{record}{second}")
 }
@@ -103,8 +104,7 @@ fn bash(record: &OsStr) -> Vec<u8> {
 }
 
 /// The trap of a copy: it leaves word for the builtin, which writes the record.
-const LEAVE_WORD: &str =
-    r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=$SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1";
+const LEAVE_WORD: &str = r"{ \unset -f builtin; \builtin trap - DEBUG; __hostel=$SHELLOPTS/$BASHOPTS; } >/dev/null 2>&1 || \builtin :";
 
 /// What comes once the command of a copy has come to its end: word is left before any trap, since a trap of its own leaves none.
 const AFTER_COPY: &str = r#"; { \unset -f builtin; \builtin trap - DEBUG; \builtin set +vx; __hostel=$SHELLOPTS/$BASHOPTS; } >"/dev/null${-:(__hostel_code=$?):0}" 2>&1 || \builtin :; \builtin exit "${__hostel_code-$?}""#;
