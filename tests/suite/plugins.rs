@@ -348,7 +348,8 @@ fn a_plugin_for_sandboxes_registers_no_terminal_environment() {
 #[test]
 fn a_plugin_that_is_forbidden_takes_no_name() {
     let home = Home::new();
-    home.add_manifest("aaa", hostel_tests::manifest("aaa") + "provides: [misfit]\n");
+    let first = home.add_manifest("aaa", hostel_tests::manifest("aaa") + "provides: [misfit]\n");
+    hostel_tests::put(&hostel_tests::library("misfit"), &first.join("libaaa.so"));
     home.add_plugin("misfit", "misfit");
     home.hostel(&["plugins", "enable", "misfit"]).fails(1, "plugins/aaa`, which comes first");
     let _ = home.hostel(&["config", "set", "plugins.disabled", "aaa"]).expect(0);
