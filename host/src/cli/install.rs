@@ -84,8 +84,7 @@ impl Enabled {
         let home = home.clone();
         Ok(Box::new(move |found| {
             // Beside the others it may have a problem that it has not alone.
-            let world = open(&home)
-                .map_err(|error| InstallError::After { message: error.to_string(), hint: None })?;
+            let world = open(&home).map_err(|error| after(error.into()))?;
             sound(&world.catalog, &found.manifest.name)?;
             Ok(asked.enable(&home, found.folder.clone())?)
         }))

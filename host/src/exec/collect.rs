@@ -45,7 +45,7 @@ impl Kept {
         let path = self.path.as_ref()?.display();
         Some(match self.kept {
             kept if kept >= self.total => format!("all of it is in `{path}`"),
-            kept => format!("the first {kept} of them are in `{path}`"),
+            kept => format!("its first {kept} bytes are in `{path}`"),
         })
     }
 }

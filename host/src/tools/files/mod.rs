@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `read_file.rs`, `write_file.rs` | the tools |
 //! | `access.rs` with `load.sh`, `store.sh`, `entry.sh`, `folders.sh`, `check.sh`, `unmake.sh` | reading, writing, removing and renaming files, for `patch` too |
+//! | `anew.rs` | changes while others write |
 //! | `look.rs` with `look.sh` | what a file is, and some of its lines |
 //! | `resolve.sh`, `begin.sh` | what each script does first: finding out which file is meant |
 //! | `rules.rs`, `protected.rs` | the files that are left alone |
@@ -17,6 +18,7 @@
 //! | `syntax.rs`, `lint.rs` with `python.sh` | whether what is written can be read |
 
 mod access;
+mod anew;
 mod answer;
 mod archive;
 mod error;
@@ -36,6 +38,7 @@ mod text;
 mod write_file;
 
 pub(super) use access::{Before, Digest, Files, Loaded, Need};
+pub(super) use anew::anew;
 pub(super) use error::FileError;
 pub(super) use lint::{Lint, linted};
 pub(super) use protected::{hidden_beside, own_home};

@@ -46,9 +46,7 @@ done 2>/dev/null </etc/passwd
 judge() {
     judged=$1
     set -- "$judged"
-    for place in ${home:+"${home%/}" "${real_home%/}"} "${account%/}" "${HOSTEL_USER_HOME%/}"; do
-        # That nobody has a home of, and who has all.
-        test -n "$place" || test -n "$home" || continue
+    for place in ${home:+"${home%/}" "${real_home%/}"} ${account:+"${account%/}"} ${HOSTEL_USER_HOME:+"${HOSTEL_USER_HOME%/}"}; do
         case $judged in
         "$place"/*) set -- "$@" "~/${judged#"$place"/}" ;;
         esac

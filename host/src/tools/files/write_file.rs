@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::{Before, Files, Loaded};
+use super::anew::anew;
 use super::error::FileError;
 use super::lint::{self, Lint};
 use super::look::{Found, Range};
@@ -159,16 +160,17 @@ impl Old {
     }
 }
 
-/// How often writing is begun while others write the same file. Each time one of them has been at it, so that is many.
-const ROUNDS: usize = 32;
-
 fn write(session: &Session, input: &Input, call: &Call) -> Result<Output, Failure> {
     let Input { path, content, .. } = input;
     let files = Files::new(session, call);
-    let mut left = ROUNDS;
-    let (old, bytes, lint, warning, stored) = loop {
+    // What it is to hold hardly depends on what somebody else has written meanwhile.
+    let is_raced = |error: &FileError| matches!(error, FileError::Changed(_) | FileError::Exists(_));
+    let written = anew(is_raced, || {
         let old = Old::load(&files, path)?;
-        let lint = checked(path, content, &old)?;
+        let lint = match checked(path, content, &old) {
+            Ok(lint) => lint,
+            Err(refused) => return Ok(Err(refused)),
+        };
         let warning = old.state.as_ref().and_then(|(file, state)| {
             let reads = session.memory.reads.lock().unwrap_or_else(PoisonError::into_inner);
             reads.has_changed(file, state).then(|| {
@@ -176,13 +178,10 @@ fn write(session: &Session, input: &Input, call: &Call) -> Result<Output, Failur
             })
         });
         let bytes = old.encode(content);
-        match files.store(path, &bytes, old.before.clone()) {
-            Ok(stored) => break (old, bytes, lint, warning, stored),
-            // Somebody else has written it meanwhile. What it is to hold hardly depends on that.
-            Err(FileError::Changed(_) | FileError::Exists(_)) if left > 1 => left -= 1,
-            Err(error) => return Err(error.into()),
-        }
-    };
+        let stored = files.store(path, &bytes, old.before.clone())?;
+        Ok(Ok((old, bytes, lint, warning, stored)))
+    });
+    let (old, bytes, lint, warning, stored) = written??;
     // Only once the file is written, since it takes its time.
     let lint = lint.unwrap_or_else(|| lint::python(&files, &bytes, &old.bytes));
     Ok(Output {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::diff::{Side, bounded, unified};
 use super::edit::replace;
-use super::files::{Files, Text};
+use super::files::{Files, Text, anew};
 use super::lints::{Lints, Written, judged, written};
 use super::paths::plain;
 use super::plan::{Plan, plan};
@@ -121,8 +121,8 @@ impl Tool for Patch {
         let asked = ask(input);
         let is_patch = matches!(asked, Ok(Asked::Patch(_)));
         let done = match &asked {
-            Ok(Asked::Replace(edit)) => anew(|| edit.run(&files, &writing)),
-            Ok(Asked::Patch(patch)) => anew(|| run_patch(&files, &writing, patch)),
+            Ok(Asked::Replace(edit)) => anew(is_changed, || edit.run(&files, &writing)),
+            Ok(Asked::Patch(patch)) => anew(is_changed, || run_patch(&files, &writing, patch)),
             Err(failure) => Err(Failed::of(None, failure.clone())),
         };
         drop(editing);
@@ -150,20 +150,6 @@ impl Tool for Patch {
     }
 }
 
-/// How often an edit is begun while others change its file. Each time one of them has been made, so that is many.
-const ROUNDS: usize = 32;
-
-/// Makes an edit, anew whenever something else has changed a file between reading and writing: what does not overlap fits that as well.
-fn anew<T>(edit: impl Fn() -> Result<T, Failed>) -> Result<T, Failed> {
-    for _ in 1..ROUNDS {
-        match edit() {
-            Err(failed) if failed.is_changed => {}
-            done => return done,
-        }
-    }
-    edit()
-}
-
 /// Why nothing was done.
 #[derive(Debug)]
 struct Failed {
@@ -172,6 +158,11 @@ struct Failed {
     near: Option<String>,
     /// Whether only something else has changed a file meanwhile.
     is_changed: bool,
+}
+
+/// What does not overlap with what others have written meanwhile fits that as well.
+fn is_changed(failed: &Failed) -> bool {
+    failed.is_changed
 }
 
 impl Failed {
@@ -298,7 +289,7 @@ mod tests {
 
     fn replaced(store: &MemoryStore, old: &str, new: &str) -> Result<Output, Failed> {
         let edit = Replace { path: "m.py".into(), old: old.into(), new: new.into(), all: false };
-        anew(|| edit.run(store, store)).map(|(output, _)| output)
+        anew(is_changed, || edit.run(store, store)).map(|(output, _)| output)
     }
 
     #[test]
@@ -347,7 +338,7 @@ mod tests {
         let store = MemoryStore::with(&[("a", "1\n"), ("b", "2\n")]);
         store.meddle("b", "b", "2\n3\n");
         let patch = "*** Update File: a\n@@\n-1\n+one\n*** Update File: b\n@@\n-2\n+two\n";
-        assert!(anew(|| run_patch(&store, &store, patch)).unwrap().0.success);
+        assert!(anew(is_changed, || run_patch(&store, &store, patch)).unwrap().0.success);
         assert_eq!(store.all().into_iter().map(|(_, text)| text).collect::<Vec<_>>(), ["one\n", "two\n3\n"]);
     }
 

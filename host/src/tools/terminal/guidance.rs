@@ -78,25 +78,24 @@ fn programs(found: &Commands, source: &str) -> Vec<Called> {
 /// same shell, is the text's own affair.
 fn has_background(source: &str) -> bool {
     let Ok(tokens) = lex(source) else { return false };
-    let text =
-        |at: usize| tokens.get(at).and_then(|token| source.get(token.span.clone())).unwrap_or_default();
-    let is_operator = |at: usize| tokens.get(at).is_some_and(|token| token.kind == Kind::Operator);
-    let depth = |at: usize| {
-        let parentheses = (0..at).filter(|at| is_operator(*at));
-        parentheses.map(|at| i32::from(text(at) == "(") - i32::from(text(at) == ")")).sum::<i32>()
-    };
-    let lone: Vec<usize> = (0..tokens.len()).filter(|at| is_operator(*at) && text(*at) == "&").collect();
-    let Some(last) = lone.last() else { return false };
-    let begins = |at: usize| {
-        let before = at.checked_sub(1).and_then(|at| tokens.get(at)).map(|token| token.kind);
-        before == Some(Kind::Newline)
-            || matches!(before, Some(Kind::Operator) if [";", "&", "&&"].contains(&text(at - 1)))
-    };
-    // What is done only under a condition may not be done.
-    let certain = tokens[*last..].iter().enumerate().map(|(past, _)| last + past);
-    let mut certain = certain.take_while(|at| !(begins(*at) && CONDITIONS.contains(&text(*at))));
-    let sees_to_it = |at: usize| ["wait", "kill"].contains(&text(at)) && begins(at) && depth(at) == 0;
-    !(lone.iter().all(|at| depth(*at) == 0) && certain.any(sees_to_it))
+    let (mut is_left, mut depth, mut is_certain, mut begins) = (false, 0_i32, true, true);
+    for token in &tokens {
+        let text = source.get(token.span.clone()).unwrap_or_default();
+        let is_operator = token.kind == Kind::Operator;
+        match text {
+            "(" if is_operator => depth += 1,
+            ")" if is_operator => depth -= 1,
+            // What a subshell leaves nobody else can wait for.
+            "&" if is_operator && depth != 0 => return true,
+            "&" if is_operator => (is_left, is_certain) = (true, true),
+            "wait" | "kill" if begins && is_certain && depth == 0 => is_left = false,
+            // What is done only under a condition may not be done.
+            word if begins && CONDITIONS.contains(&word) => is_certain = false,
+            _ => {}
+        }
+        begins = token.kind == Kind::Newline || (is_operator && matches!(text, ";" | "&" | "&&"));
+    }
+    is_left
 }
 
 /// What begins a part of a text that may be passed over.

@@ -127,7 +127,7 @@ end() {
 mask=$(umask)
 umask 077
 place=${TMPDIR:-/tmp}
-# As Python and Node have it.
+# A session's `TMPDIR` may lead nowhere.
 test -d "$place" && test -w "$place" || place=/tmp
 why=$(mkdir -- "$place/$name" 2>&1) || fail "$why"
 folder=$place/$name

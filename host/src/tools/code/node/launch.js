@@ -81,8 +81,18 @@ function stop() {
   setTimeout(() => end('SIGKILL'), GRACE);
 }
 
+// A session's `TMPDIR` may lead nowhere.
+function temporary() {
+  try {
+    fs.accessSync(os.tmpdir(), fs.constants.W_OK);
+    return os.tmpdir();
+  } catch {
+    return '/tmp';
+  }
+}
+
 function fill() {
-  const place = path.join(os.tmpdir(), name);
+  const place = path.join(temporary(), name);
   fs.mkdirSync(place, { mode: 0o700 });
   folder = place;
   const code = path.join(folder, 'code');
